@@ -193,12 +193,24 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		switch {
 		case len(s.config.Tokens) == 0 && !namesLoopback(r):
 			(&problem{status: http.StatusForbidden, text: "without a token this server is asked by the name localhost or 127.0.0.1 only", hint: "start it with a token to use other names"}).write(w)
-		case crossOrigin.Check(r) != nil:
+		case crossOrigin.Check(r) != nil, !isOpen(r.URL.Path) && crossOrigin.Check(asPost(r)) != nil:
 			(&problem{status: http.StatusForbidden, text: "a page of another site may not ask here", hint: "ask from a notebook, or from this server's own page"}).write(w)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// isOpen says that a path shows nothing of the data: any page may lead there.
+func isOpen(path string) bool {
+	return path == "/" || path == "/healthz" || path == "/"+plot.ScriptName
+}
+
+// asPost has a question judged like one that changes something: the pages of other sites may not have this server work, whatever the method.
+func asPost(r *http.Request) *http.Request {
+	post := r.Clone(r.Context())
+	post.Method = http.MethodPost
+	return post
 }
 
 // asked lets only those in who have a token.

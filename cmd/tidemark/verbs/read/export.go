@@ -101,7 +101,7 @@ func writeFolder(folder string, files []analysis.File, replace bool) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(folder, file.Name), file.Content, 0o644); err != nil {
+		if err := userfile.WholeBytes(filepath.Join(folder, file.Name), file.Content); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 	}

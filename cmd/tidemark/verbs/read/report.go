@@ -10,6 +10,7 @@ package read
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/serve/pages"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
 	"tidemark/reports"
 )
 
@@ -104,19 +106,7 @@ func (f *reportFlags) write(runs []string) error {
 		if f.output == "-" {
 			return write(terminal.Product(f.App.Writer))
 		}
-		file, err := os.CreateTemp(filepath.Dir(f.output), ".report-*")
-		if err != nil {
-			return err
-		}
-		defer os.Remove(file.Name())
-		if err := write(file); err != nil {
-			file.Close()
-			return err
-		}
-		if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
-			return err
-		}
-		return os.Rename(file.Name(), f.output)
+		return userfile.Whole(f.output, write)
 	})
 }
 
@@ -125,11 +115,10 @@ func mayWrite(path string, replace bool) error {
 	if path == "-" {
 		return nil
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return hint.Errorf("report: %s is a folder", path).Hint("name a file in it")
-	case err == nil && !replace:
+	if err := userfile.MayReplace(path); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if _, err := os.Stat(path); err == nil && !replace {
 		return hint.Errorf("report: %s is there already", path).Hint("name another file, or give --force")
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {

@@ -27,6 +27,7 @@ import (
 	"tidemark/internal/serve/pages"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
 	weekpage "tidemark/reports/week"
 )
 
@@ -116,9 +117,9 @@ func writeSummary(dir string, r *week.Report) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(writeWhole(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), writeWhole(filepath.Join(dir, "summary.json"), json))
+	err = errors.Join(userfile.WholeBytes(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), userfile.WholeBytes(filepath.Join(dir, "summary.json"), json))
 	for _, picture := range pictures {
-		err = errors.Join(err, writeWhole(filepath.Join(dir, picture.Name), picture.PNG))
+		err = errors.Join(err, userfile.WholeBytes(filepath.Join(dir, picture.Name), picture.PNG))
 	}
 	return err
 }
@@ -152,11 +153,11 @@ func atBusiest(r *week.Report) string {
 // putPage writes a file that is complete or absent. Where another one took the name since this command began, it stays unless replace is said.
 func putPage(path string, content []byte, replace bool) error {
 	if replace {
-		return writeWhole(path, content)
+		return userfile.WholeBytes(path, content)
 	}
 	whole := fmt.Sprintf("%s.%d.new", path, os.Getpid())
 	defer os.Remove(whole)
-	if err := writeWhole(whole, content); err != nil {
+	if err := userfile.WholeBytes(whole, content); err != nil {
 		return err
 	}
 	if err := os.Link(whole, path); errors.Is(err, fs.ErrExist) {
@@ -165,18 +166,4 @@ func putPage(path string, content []byte, replace bool) error {
 		return os.Rename(whole, path)
 	}
 	return nil
-}
-
-// writeWhole writes a file that is complete or absent.
-func writeWhole(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }

@@ -201,9 +201,13 @@ func (r readyRehearsal) firstLine(what string, s *rehearsal.Summary) string {
 	if n := r.settings.Replicas; n > 1 {
 		servers = fmt.Sprintf("%d servers", n)
 	}
-	return fmt.Sprintf("%s, rehearsed on %s of %d x %s with %s: p99 TTFT %s and p99 TPOT %s at %s requests/s, %s tokens/s.",
+	rate := show.Figures(s.RequestsPerS()) + " requests/s"
+	if h := r.plan.Header(); s.IsOverloaded(h.DurationS) && r.settings.Mode != "closed" {
+		rate = fmt.Sprintf("%s requests/s served of %s offered: overloaded", show.Figures(s.RequestsPerS()), show.Figures(h.MeanRatePerS))
+	}
+	return fmt.Sprintf("%s, rehearsed on %s of %d x %s with %s: p99 TTFT %s and p99 TPOT %s at %s, %s tokens/s.",
 		what, servers, r.deployment.GPUs(), r.deployment.GPU, r.deployment.ModelName(),
-		show.Duration(s.TTFT.Quantile(0.99)), show.Duration(s.TPOT.Quantile(0.99)), show.Figures(s.RequestsPerS()), show.Figures(s.OutputPerS()))
+		show.Duration(s.TTFT.Quantile(0.99)), show.Duration(s.TPOT.Quantile(0.99)), rate, show.Figures(s.OutputPerS()))
 }
 
 func (r readyRehearsal) lastLine(s *rehearsal.Summary) string {
