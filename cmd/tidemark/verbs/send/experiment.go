@@ -125,12 +125,12 @@ func (f *replayFlags) runSteps(what string) error {
 		return hint.Misuse("--steps and --%s exclude each other", variable)
 	}
 	options := optionsOf(&f.Call, "steps", "slo", "warehouse", "wait", "quiet", "runs", "name")
-	if f.DrainTimeout == 0 {
+	if !f.IsGiven("drain-timeout") {
 		options["drain-timeout"] = "5m"
 	}
 	name := stemOf(what) + "-steps"
-	if f.Name != "" {
-		name = stemOf(f.Name)
+	if f.To.Name != "" {
+		name = stemOf(f.To.Name)
 	}
 	values := strings.Split(f.steps, ",")
 	for i := range values {
