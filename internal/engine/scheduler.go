@@ -180,9 +180,7 @@ func (s *Scheduler) admit(b *Batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
 		found := s.lookUpHead()
-		// The whole sequence must fit, not only its first chunk. Otherwise many
-		// long prompts would start and be preempted again.
-		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
+		if !s.fits(q, found) {
 			return
 		}
 		for _, i := range found {
@@ -213,8 +211,12 @@ func (s *Scheduler) canAdmit() bool {
 	if len(s.running) >= min(s.cfg.MaxNumSeqs, s.cfg.MaxNumBatchedTokens) {
 		return false
 	}
-	q := s.waiting[0]
-	found := s.lookUpHead()
+	return s.fits(s.waiting[0], s.lookUpHead())
+}
+
+// fits says whether there is room for a sequence of which these blocks were found. The whole sequence must fit, not only its
+// first chunk. Otherwise many long prompts would start and be preempted again.
+func (s *Scheduler) fits(q *Sequence, found []int32) bool {
 	return ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) <= s.pool.free
 }
 
