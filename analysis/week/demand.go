@@ -131,7 +131,6 @@ from macros.service_demand('requests', 'counts', 'lengths', %[4]d) as demand`, c
 		*demand
 		Fullest *struct{ Minute, Requests int64 }                 `json:"fullest"`
 		Cells   []struct{ Input, Output, Requests, Tokens int64 } `json:"cells"`
-		Counted []Class                                           `json:"counted_classes"`
 	}{demand: &d}
 	if err := json.Unmarshal([]byte(document), &read); err != nil {
 		return d, err
@@ -149,7 +148,9 @@ from macros.service_demand('requests', 'counts', 'lengths', %[4]d) as demand`, c
 		return d, nil
 	}
 	d.Fullest = nil // the minute of what was counted is not known
-	d.addClasses(read.Counted)
+	if len(d.Classes) == 1 && d.Classes[0].Name == "" {
+		d.Classes = nil
+	}
 	d.mixLengths()
 	return d, nil
 }

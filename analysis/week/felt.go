@@ -63,11 +63,10 @@ func countedInHours(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []
 	for _, hour := range hours {
 		starts = append(starts, hour.Start.UTC().Format(time.RFC3339))
 	}
-	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(sourceIDs), " ", ","), "[]")
 	rows, err := db.QueryContext(ctx, fmt.Sprintf(`
 		select epoch(hour_start)::bigint, figure, part, le, amount, coalesce(covered_s, 0)
-		from macros.felt([%s]::bigint[], ['%s']::timestamptz[])
-		order by all`, ids, strings.Join(starts, "', '")))
+		from macros.felt(%s, ['%s']::timestamptz[])
+		order by all`, list(sourceIDs), strings.Join(starts, "', '")))
 	if err != nil {
 		return nil, err
 	}

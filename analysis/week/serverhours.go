@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -143,10 +142,6 @@ func addGPUs(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []Hour, i
 // eachQuarter reads columns of a macro of quarters and finds the hour of each row. Rows come in order, so that sums are the same each time.
 func eachQuarter(ctx context.Context, db *sql.DB, quarters, name string, columns []string, sourceIDs []int64, hours []Hour,
 	take func(hour int, name string, values []*float64)) error {
-	var ids []string
-	for _, id := range sourceIDs {
-		ids = append(ids, strconv.FormatInt(id, 10))
-	}
 	places := map[int64]int{}
 	for i, h := range hours {
 		for quarter := range 4 {
@@ -158,7 +153,7 @@ select
     `+name+` as name,
     epoch(quarter_start)::bigint,
     `+strings.Join(columns, "::double, ")+`::double
-from `+quarters+`([`+strings.Join(ids, ", ")+`]::bigint[], to_timestamp(?::bigint), to_timestamp(?::bigint))
+from `+quarters+`(`+list(sourceIDs)+`, to_timestamp(?::bigint), to_timestamp(?::bigint))
 order by
     quarter_start,
     source_id,
