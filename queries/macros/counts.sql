@@ -349,8 +349,8 @@ create macro macros.counts_left_out(count_table) as table (
 -- bucket ends at twice its lower bound, as in a replay of histograms. Where a source has joint cells in an hour its others are left out.
 -- kind: 'joint' of prompts and answers together, 'input', 'output'. input, output: lengths above the first number and up to the second. is_open: the bucket has
 -- no upper bound of its own. input_tokens, output_tokens: with the middle of the cell as the length of all its requests.
---   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.service_lengths('counts', [1::bigint], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)
-create macro macros.service_lengths(count_table, source_ids, from_at, until_at) as table (
+--   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.service_lengths('counts', [{'source_id': 1}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)
+create macro macros.service_lengths(count_table, chosen, from_at, until_at) as table (
     with senders as (
         select
             source_id,
@@ -370,7 +370,7 @@ create macro macros.service_lengths(count_table, source_ids, from_at, until_at) 
             case when coalesce(input_above, input_up_to) is not null then [coalesce(input_above, 0), coalesce(input_up_to, 2 * greatest(input_above, 1))] end as input,
             case when coalesce(output_above, output_up_to) is not null then [coalesce(output_above, 0), coalesce(output_up_to, 2 * greatest(output_above, 1))] end as output,
             input_above is not null and input_up_to is null or output_above is not null and output_up_to is null as is_open
-        from macros.counted_lengths(source_ids, from_at, until_at)
+        from macros.counted_lengths([one.source_id for one in chosen], from_at, until_at)
         where requests > 0
     ),
 

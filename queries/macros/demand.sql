@@ -41,35 +41,17 @@ create macro macros.service_requests(chosen, from_at, until_at) as table (
 -- counted, else those of the middles of its lengths; without either they are not known, and lacks_tokens says so where there were requests.
 -- is_guessed: some tokens come from the middles. is_coarse: some windows are longer than five minutes. input, output, joint: cells of the lengths, with bounds above
 -- and up to, and n requests. is_open: one has no upper bound. is_apart: prompts and answers are counted apart.
---   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [1::bigint], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.counted_hours('counts', 'lengths')
+--   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [{'source_id': 1}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.counted_hours('counts', 'lengths')
 create macro macros.counted_hours(count_table, length_table) as table (
-    with counted as (
-        select
-            * exclude (figure),
-            case when figure = 'rejections' then 'requests' else figure end as figure
-        from query_table(count_table)
-        where is_counted
-    ),
-
-    hours as (
-        select
-            hour,
-            list_sort(list(distinct source_id)) as source_ids,
-            coalesce(sum(amount) filter (where is_chosen), 0) as requests,
-            coalesce(bool_or(is_coarse and covered_s > 0), false) as is_coarse
-        from counted
-        where figure = 'requests'
-        group by hour
-    ),
-
-    said as (
+    with said as (
         select
             source_id,
             hour,
-            sum(amount) filter (where figure = 'requests' and is_chosen) as requests,
-            sum(amount) filter (where figure = 'input_tokens' and is_chosen) as input_tokens,
-            sum(amount) filter (where figure = 'output_tokens' and is_chosen) as output_tokens
-        from counted
+            sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
+            sum(amount) filter (where figure = 'input_tokens') as input_tokens,
+            sum(amount) filter (where figure = 'output_tokens') as output_tokens
+        from query_table(count_table)
+        where is_counted and is_chosen
         group by all
     ),
 
@@ -85,10 +67,11 @@ create macro macros.counted_hours(count_table, length_table) as table (
 
     known as (
         select
-            said.hour,
+            source_id,
+            hour,
             said.requests,
-            coalesce(said.input_tokens, guessed.input_tokens) as input_tokens,
-            coalesce(said.output_tokens, guessed.output_tokens) as output_tokens,
+            round(coalesce(said.input_tokens, guessed.input_tokens)) as input_tokens,
+            round(coalesce(said.output_tokens, guessed.output_tokens)) as output_tokens,
             coalesce(said.input_tokens, guessed.input_tokens) is not null and coalesce(said.output_tokens, guessed.output_tokens) is not null as is_known,
             said.input_tokens is null or said.output_tokens is null as is_guessed
         from said
@@ -98,11 +81,22 @@ create macro macros.counted_hours(count_table, length_table) as table (
     tokens as (
         select
             hour,
-            coalesce(sum(round(input_tokens)) filter (where is_known), 0)::bigint as input_tokens,
-            coalesce(sum(round(output_tokens)) filter (where is_known), 0)::bigint as output_tokens,
+            coalesce(sum(input_tokens) filter (where is_known), 0)::bigint as input_tokens,
+            coalesce(sum(output_tokens) filter (where is_known), 0)::bigint as output_tokens,
             coalesce(bool_or(not is_known and requests > 0), false) as lacks_tokens,
             coalesce(bool_or(is_known and is_guessed), false) as is_guessed
         from known
+        group by hour
+    ),
+
+    hours as (
+        select
+            hour,
+            list_sort(list(distinct source_id)) as source_ids,
+            coalesce(sum(amount) filter (where is_chosen), 0) as requests,
+            coalesce(bool_or(is_coarse and covered_s > 0), false) as is_coarse
+        from query_table(count_table)
+        where is_counted and figure in ('requests', 'rejections')
         group by hour
     ),
 
@@ -233,7 +227,7 @@ create macro macros.length_scale(length_table) as table (
 -- Failed and empty requests count, and no length includes them; a p99 of fewer than 100 lengths is null. input_bins, output_bins: macros.length_bins, of single
 -- requests. fullest: the minute with the most of them. cells: of the heat map, by 2 log2(tokens), rounded down. classes: twelve and the
 -- others. input, output: macros.length_scale. counted: macros.counts_left_out, and what holds for some hour of macros.counted_hours.
---   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [2::bigint], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select counted.unknown from macros.service_demand('requests', 'counts', 'lengths', 604800)
+--   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [{'source_id': 2}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select counted.unknown from macros.service_demand('requests', 'counts', 'lengths', 604800)
 create macro macros.service_demand(request_table, count_table, length_table, week_s) as table (
     with single as (
         select
