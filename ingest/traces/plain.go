@@ -178,11 +178,11 @@ func separatorOf(line []byte) byte {
 	return best
 }
 
-// fieldNames are the names of a header, unquoted.
+// fieldNames are the names of a header.
 func fieldNames(fields [][]byte) []string {
 	names := make([]string, len(fields))
 	for i, field := range fields {
-		names[i] = strings.TrimSpace(strings.ReplaceAll(string(field), `""`, `"`))
+		names[i] = strings.TrimSpace(string(field))
 	}
 	return names
 }
