@@ -94,7 +94,7 @@ func readTable(d *read.Document, out *read.Rows, of dialect) error {
 	}
 	line := read.FirstLine(d.First.Data)
 	t := newRequestTable(out)
-	t.isNone, t.saidUnit = of.isNone, d.TimeUnit
+	t.isNone, t.saidUnit, t.isSaid = of.isNone, d.TimeUnit, d.TimeUnit != "" || len(d.Columns) > 0
 	switch {
 	case len(line) > 0 && line[0] == '{':
 		err = readJSONTable(d, t, names)
@@ -253,7 +253,7 @@ func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Ro
 		return err
 	}
 	t := newRequestTable(out)
-	t.saidUnit = d.TimeUnit
+	t.saidUnit, t.isSaid = d.TimeUnit, d.TimeUnit != "" || len(d.Columns) > 0
 	rows, err := d.WithLines(lines)
 	if err == io.EOF { // no row, or no column of use
 		return t.complete()
