@@ -45,11 +45,14 @@ func TestFirstLine(t *testing.T) {
 		"update raw.requests set failure = 'refused', failure_detail = 'connection refused', done_s = due_s where run_id = 'gone' and seq between 235 and 237",
 		run("nowhere", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "X1", "catalog_model": "llama-3.1-70b"}}`),
 		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
+		run("whole", 20, 1e-3, draft),
+		"update raw.requests set last_token_s = first_token_s, reads = 1, chunk_offsets_us = [50000 for k in range(11)] where run_id = 'whole'",
 	)
 	for _, test := range []struct{ run, want string }{
 		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"whole", "valid, but 20 of 20 answers came whole, as through a proxy that buffers: TPOT and ITL are not known; p50 TTFT 50.0 ms, p50 TPOT unknown (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"late", "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"lost", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"empty", "invalid, neither pass nor fail: the run never ended (killed?): run.json holds no result; look at the run's folder, or run it again; no latency measured; a draft, not compared with the prediction; unknown server"},
