@@ -452,7 +452,7 @@ func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
 func TestTheAddressChoosesTheForm(t *testing.T) {
 	s := serving(t, nil)
 	for query, want := range map[string]string{
-		"?format=csv": "one\n1\n", "?format=json": `[{"one":1}]`, "?format=xml": `no format \"xml\"`, "?formt=csv": `no parameter \"formt\"`, "?limit=3": `no parameter \"limit\"`,
+		"?format=csv": "one\n1\n", "?format=json": `{"one": 1}`, "?format=xml": `no format \"xml\"`, "?formt=csv": `no parameter \"formt\"`, "?limit=3": `no parameter \"limit\"`,
 	} {
 		response, err := s.do("POST", "/v1/sql"+query, strings.NewReader("select 1 as one"), "Accept", "application/vnd.apache.arrow.stream")
 		if err != nil {
