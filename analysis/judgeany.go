@@ -274,7 +274,7 @@ select
     output_tokens as output_tokens_reported,
     failure,
     case when len(gaps_us) > 0 then list_transform(
-        range(len(gaps_us) + 1), lambda i: ((ttft_s * 1e6)::bigint + coalesce(list_sum(gaps_us[1:i]), 0))::integer
+        range(len(gaps_us) + 1), lambda i: ((ttft_s * 1e6)::bigint + coalesce(list_sum(gaps_us[1:i]), 0))::bigint
     ) end as chunk_offsets_us
 from placed
 cross join beginning`, s.name, s.sourceID, s.point)

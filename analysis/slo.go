@@ -104,8 +104,7 @@ func parseSLO(text []byte) (SLO, error) {
 // readCost reads the price of the hardware.
 func (s *SLO) readCost(where string, node *yamlfile.Node) error {
 	s.Cost = &SLOCost{}
-	isCost := func(v float64) bool { return v > 0 }
-	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Number(&s.Cost.PerGPUHour, isCost, "above 0")}.Read(where, node)
+	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Price(&s.Cost.PerGPUHour)}.Read(where, node)
 	if err != nil {
 		return err
 	}

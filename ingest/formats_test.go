@@ -4,6 +4,7 @@ package ingest_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,9 +91,13 @@ func TestNotes(t *testing.T) {
 		{"rows that are there twice, blocks and all", "g.jsonl",
 			strings.Repeat(`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2]}`+"\n", 2) +
 				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,3]}` + "\n", "1 rows are exact duplicates; kept"},
+		{"seconds with fractions where milliseconds should be", "o.jsonl", stampsOf("0.0", "0.2", "0.4", "0.9", "1.5", "3.25"),
+			"stamps are read as seconds, 1.54 requests/s: milliseconds would make 1538; --time-unit ms says otherwise"},
+		{"milliseconds that come fast", "p.jsonl", stampsOf("1", "1", "2", "2"), "stamps are read as milliseconds, 3000 requests/s; --time-unit s says otherwise"},
+		{"fractions within a second", "q.jsonl", stampsOf("0.5", "120.25", "340.5"), "stamps are read as milliseconds, 6 requests/s; --time-unit s says otherwise"},
 		{"Unix seconds where milliseconds should be", "h.jsonl",
 			`{"timestamp":1700000000,"input_length":2,"output_length":3}` + "\n" + `{"timestamp":1700000001,"input_length":2,"output_length":3}` + "\n",
-			"stamps look like Unix seconds; read as milliseconds"},
+			"stamps are Unix s, by their magnitude"},
 		{"Unix milliseconds", "k.jsonl",
 			`{"timestamp":1700000000000,"input_length":2,"output_length":3}` + "\n", "stamps are Unix ms, by their magnitude"},
 		{"a string of Unix seconds", "l.jsonl",
@@ -161,6 +166,58 @@ func TestSourceNames(t *testing.T) {
 		content := []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:02,1,1\n")
 		if got := load(t, open(t), write(t, c.file, content), ingest.Options{}).Name; got != c.want {
 			t.Errorf("name of %s: got %s, want %s", c.file, got, c.want)
+		}
+	}
+}
+
+// stampsOf are rows in Mooncake's form with these stamps.
+func stampsOf(stamps ...string) string {
+	var rows strings.Builder
+	for _, stamp := range stamps {
+		fmt.Fprintf(&rows, `{"timestamp": %s, "input_length": 10, "output_length": 5, "hash_ids": [0]}`+"\n", stamp)
+	}
+	return rows.String()
+}
+
+// Seconds were read as milliseconds: 1.5 requests a second became 1,538, and 10 seconds 10 ms.
+func TestStampsOfDoubtfulUnit(t *testing.T) {
+	var second []string // of 20 requests each
+	for i := range 60 {
+		second = append(second, fmt.Sprint(i/20))
+	}
+	for _, c := range []struct {
+		why, unit, rows string
+		spanS           float64
+		says            string
+	}{
+		{"seconds with fractions", "", stampsOf("0.0", "0.2", "0.4", "0.9", "1.5", "3.25"), 3.25, ""},
+		{"Unix seconds", "", stampsOf("1763632800", "1763632801", "1763632803", "1763632810"), 10, ""},
+		{"Unix seconds with fractions", "", stampsOf("1763632800.5", "1763632801", "1763632803", "1763632810.5"), 10, ""},
+		{"milliseconds", "", stampsOf("0", "200", "3250"), 3.25, ""},
+		{"milliseconds with fractions", "", stampsOf("0.5", "200.25", "3250.5"), 3.25, ""},
+		{"seconds by what the user says", "s", stampsOf("0", "2", "3"), 3, ""},
+		{"milliseconds by what the user says", "ms", stampsOf("0.0", "0.2", "3.25"), 0.00325, ""},
+		{"Unix microseconds by what the user says", "us", stampsOf("1763632800000000", "1763632802500000"), 2.5, ""},
+		{"fractions of either", "", stampsOf("0.5", "120.25", "340.5"), 0.34, ""},
+		{"whole numbers of either", "", stampsOf(second...), 0, "seconds would make 29.5 requests/s, milliseconds 29500"},
+		{"a plain table", "ms", "timestamp,prompt_tokens,completion_tokens\n0,10,5\n2500,10,5\n", 2.5, ""},
+		{"a format that has a unit", "ms", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:02,1,1\n", 0, "--time-unit ms: times of the format azure have a unit"},
+	} {
+		w := open(t)
+		results, err := ingest.Load(t.Context(), w, []string{write(t, "trace", []byte(c.rows))}, ingest.Options{TimeUnit: c.unit})
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v, %v", c.why, results, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.why, err)
+			continue
+		}
+		var spanS float64
+		if err := w.DB().QueryRow("select (max(arrival_ns) - min(arrival_ns)) / 1e9 from raw.arrivals").Scan(&spanS); err != nil || math.Abs(spanS-c.spanS) > 1e-9 {
+			t.Errorf("%s: the trace spans %v s, %v; want %v", c.why, spanS, err, c.spanS)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func parsed(t *testing.T, f read.Format, content []byte) (*read.Batch, bool) {
 	if err != nil || f.Sees(read.NewHead(first.Data, "")) == "" {
 		return nil, false
 	}
-	trace, first, err := f.Open(first)
+	trace, first, err := f.Open(first, "")
 	if err != nil {
 		return nil, false
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Name             string            // the source's name; "" makes one from the file's. For one file only
 	Licence          string            // of the data, for the reports made of it
 	Columns          map[string]string // of a plain table: which of its columns is which of ours, as in input_tokens=prompt_len
+	TimeUnit         string            // of stamps without one: s, ms, us or ns; "" tells it by their size
 	RefuseText       bool              // refuse files that hold prompts or answers; otherwise they are read for lengths and the text is left out
 	MaxRejectedRatio float64           // more rejected than this fails the file; 0 means 0.001, below 0 none at all
 	Stdin            io.Reader         // what the path "-" reads; nil is os.Stdin

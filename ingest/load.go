@@ -77,7 +77,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	if len(bytes.TrimSpace(first.Data)) == 0 && !first.Overlong && lines.Ended {
 		return Result{}, errEmpty
 	}
-	doc := &read.Document{Path: file.path, First: first, Rest: lines, RefusesText: opts.RefuseText, Columns: opts.Columns}
+	doc := &read.Document{Path: file.path, First: first, Rest: lines, RefusesText: opts.RefuseText, Columns: opts.Columns, TimeUnit: opts.TimeUnit}
 	h := read.NewHead(first.Data, doc.Base())
 	h.Said = opts.Columns
 	format, why, err := recognise(h, opts.Format)
@@ -92,8 +92,11 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	}
 	result := Result{Name: cmp.Or(opts.Name, file.name), Format: format.Name, FormatWhy: why}
 	l := &fileLoad{file: file, in: in, format: format, head: h.Data, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
+	if opts.TimeUnit != "" && !format.TakesUnit {
+		return Result{}, hint.Misuse("--time-unit %s: times of the format %s have a unit", opts.TimeUnit, format.Name).Hint("leave it out")
+	}
 	if format.Open != nil {
-		if l.trace, doc.First, err = format.Open(first); err != nil {
+		if l.trace, doc.First, err = format.Open(first, opts.TimeUnit); err != nil {
 			return Result{}, err
 		}
 	}

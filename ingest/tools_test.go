@@ -27,6 +27,7 @@ func TestToolsFixtures(t *testing.T) {
 		{"guidellm/v0.3.json", "guidellm", nil},
 		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
+		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
 		{"llm-d/v0.1.yaml", "llm-d-report", nil},
 		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
@@ -272,5 +273,25 @@ func TestTrialsAgainstBruteForce(t *testing.T) {
 	got := joined(table(t, w, "select label from marts.trials where is_unbeaten order by point"))
 	if got != strings.Join(want, "|") || len(want) < 3 {
 		t.Errorf("got %s, want %s", got, strings.Join(want, "|"))
+	}
+}
+
+// Tools print 0 for a latency that they do not have: answers of one token have no time per token, and no percentile lies below the least.
+func TestZerosThatMeanUnknown(t *testing.T) {
+	w := open(t)
+	load(t, w, write(t, "one-token.json", []byte(`{"date": "20260217-101010", "endpoint_type": "openai", "backend": "openai", "model_id": "org/toy", "tokenizer_id": "org/toy",`+
+		`"num_prompts": 960, "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 32, "duration": 120.0, "completed": 960, "total_input_tokens": 2976000, "total_output_tokens": 960,`+
+		`"request_throughput": 8.0, "output_throughput": 8.0, "total_token_throughput": 24808.0, "mean_ttft_ms": 3900.0, "median_ttft_ms": 3950.0, "std_ttft_ms": 200.0, "p99_ttft_ms": 4200.0,`+
+		`"mean_tpot_ms": 0.0, "median_tpot_ms": 0.0, "std_tpot_ms": 0.0, "p99_tpot_ms": 0.0, "mean_itl_ms": 0.0, "median_itl_ms": 0.0, "std_itl_ms": 0.0, "p99_itl_ms": 0.0}`)), ingest.Options{})
+	load(t, w, write(t, "history.csv", []byte("Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,95%,100%,Total Request Count,Total Failure Count,"+
+		"Total Median Response Time,Total Average Response Time,Total Min Response Time,Total Max Response Time,Total Average Content Size\n"+
+		"1682349005,3,GET,chat,0.000000,0.000000,0,0,0,12,0,410,421.5,100,900,10\n1682349005,3,,Aggregated,2.400000,0.000000,410,460,500,12,0,410,421.5,100,900,10\n")), ingest.Options{})
+	var tpot, ttft, printed *float64
+	if err := w.DB().QueryRow("select mean_tpot_s, mean_ttft_s from marts.points where tool = 'vllm-bench-serve'").Scan(&tpot, &ttft); err != nil || tpot != nil || ttft == nil || *ttft != 3.9 {
+		t.Errorf("answers of one token: TPOT %v, TTFT %v, %v; want null and 3.9 s", tpot, ttft, err)
+	}
+	var zeros, percentiles int
+	if err := w.DB().QueryRow("select count(*) filter (where printed = 0), count(*), max(printed) from staging.figures where name = 'Response Time of 10s'").Scan(&zeros, &percentiles, &printed); err != nil || zeros != 0 || percentiles != 2 {
+		t.Errorf("a history: %d of %d percentiles are 0, %v", zeros, percentiles, err)
 	}
 }

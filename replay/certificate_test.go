@@ -71,9 +71,9 @@ func TestAClockThatIsSetIsInTheCertificate(t *testing.T) {
 
 func TestChunksThatShareAReadAreCounted(t *testing.T) {
 	for _, c := range []struct {
-		offsets []int32
+		offsets []int64
 		want    int64
-	}{{nil, 0}, {[]int32{7}, 0}, {[]int32{1, 2, 3}, 0}, {[]int32{1, 1, 2, 3, 3, 3}, 5}} {
+	}{{nil, 0}, {[]int64{7}, 0}, {[]int64{1, 2, 3}, 0}, {[]int64{1, 1, 2, 3, 3, 3}, 5}} {
 		if got := sharedReads(c.offsets); got != c.want {
 			t.Errorf("together(%v): got %d, want %d", c.offsets, got, c.want)
 		}

@@ -51,7 +51,7 @@ type keeper struct {
 	folder   string
 	journal  *journal
 	samples  *lineLog
-	offsets  []int32
+	offsets  []int64
 	counts   []int32
 }
 
@@ -128,7 +128,7 @@ func (k *keeper) add(r *rehearsal.Request) error {
 	row.usage.Cached = int64(r.Cached)
 	k.offsets, k.counts = k.offsets[:0], k.counts[:0]
 	for _, at := range r.Tokens {
-		k.offsets, k.counts = append(k.offsets, int32((at-r.Sent)/time.Microsecond)), append(k.counts, 1)
+		k.offsets, k.counts = append(k.offsets, (at-r.Sent).Microseconds()), append(k.counts, 1)
 	}
 	row.offsets, row.counts, row.reads = k.offsets, k.counts, len(k.offsets)
 	k.journal.add(&row)

@@ -148,3 +148,26 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 	})
 	return bySeq(rowsIn(t, folder))
 }
+
+// Offsets beyond 2^31 us began again below 0.
+func TestOffsetsOfAnAnswerOfHours(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
+	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, streamed([]plan.Request{{InputTokens: 10, OutputTokens: 4}})); err != nil {
+		t.Fatal(err)
+	}
+	planned, err := plan.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settingsFor("http://tiny")
+	s.BaseURLs = nil
+	cfg := engine.Config{Model: "tiny", StepTime: func(engine.Step) time.Duration { return 20 * time.Minute }}
+	folder := filepath.Join(t.TempDir(), "rehearsed")
+	if _, err := Rehearse(t.Context(), planned, s, rehearsal.Settings{Engine: cfg}, folder); err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsIn(t, folder)
+	if want := []int64{1200e6, 2400e6, 3600e6, 4800e6}; len(rows) != 1 || !slices.Equal(rows[0].Offsets, want) {
+		t.Errorf("got %+v, want offsets %v us", rows, want)
+	}
+}

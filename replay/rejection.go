@@ -20,7 +20,12 @@ const errorBodyLimit = 16 << 10
 func (x *exchange) rejection() (kind, detail string) {
 	said := wire.ErrorBody(x.text).String() // fail scrubs and cuts
 	switch status := x.answer.Status; {
+	case x.answer.Encoding != "":
+		return "protocol", "the answer is packed, and no stream (Content-Encoding: " + x.answer.Encoding + "), though nothing asked for that"
 	case status == http.StatusOK:
+		if !wire.IsError(x.text) { // nothing of an answer is kept
+			said = ""
+		}
 		return "protocol", "the answer is no event stream: " + cmp.Or(said, describeBody(x.answer, x.text))
 	case status >= 300 && status < 400:
 		return fmt.Sprintf("http_%d", status), "a redirect, not followed"

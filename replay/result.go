@@ -86,7 +86,7 @@ func (o *outcome) add(r *row) {
 }
 
 // sharedReads counts the chunks of one answer that bear the instant of another: they came in one read.
-func sharedReads(offsets []int32) (n int64) {
+func sharedReads(offsets []int64) (n int64) {
 	for i, at := range offsets {
 		if i > 0 && offsets[i-1] == at || i+1 < len(offsets) && offsets[i+1] == at {
 			n++

@@ -36,7 +36,7 @@ type row struct {
 	finish   string
 	failure  string // one of the kinds listed in doc.go; empty for a success
 	detail   string // short; no prompt, no key
-	offsets  []int32
+	offsets  []int64
 	counts   []int32 // tokens per chunk; 0 where not known
 	noCounts bool    // not one of them is known
 	reads    int
@@ -111,7 +111,7 @@ func (r *row) chunks(dst []byte) []byte {
 	return strconv.AppendInt(append(dst, `,"reads":`...), int64(r.reads), 10)
 }
 
-func appendInts(dst []byte, ints []int32, zeroIsNull bool) []byte {
+func appendInts[N int32 | int64](dst []byte, ints []N, zeroIsNull bool) []byte {
 	dst = append(dst, '[')
 	for i, n := range ints {
 		if i > 0 {

@@ -28,7 +28,7 @@ type stream struct {
 	marked int // the last read that brought a token
 	reads  int // reads that brought one
 
-	offsets          []int32 // of token-bearing chunks, microseconds since sent
+	offsets          []int64 // of token-bearing chunks, microseconds since sent
 	counts           []int32 // tokens of each; 0 where the server does not say
 	hasUnknownCounts bool    // some chunk's tokens are not known
 	counted          int64   // entries of token_ids
@@ -164,8 +164,7 @@ func (s *stream) token(n int64, at time.Duration) {
 	}
 	s.hasUnknownCounts = s.hasUnknownCounts || n == 0
 	s.tokensArrived += max(n, 1)
-	// 2^31 us are 35 minutes into one answer; later offsets stay at the end of the column's range.
-	s.offsets = append(s.offsets, int32(min((at-s.sent).Microseconds(), math.MaxInt32)))
+	s.offsets = append(s.offsets, (at - s.sent).Microseconds())
 	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
 }
 
@@ -198,8 +197,10 @@ func (s *stream) received() (n int64, isKnown bool) {
 func (s *stream) arrived(asked int64) string {
 	got, isKnown := s.received()
 	chunks := int64(len(s.offsets)) + s.tokenless
-	switch isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.hasUnknownCounts); {
-	case isCounted || chunks == 0:
+	isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.hasUnknownCounts)
+	isStale := got == 0 && len(s.offsets) > 0 // a usage of the first chunk alone
+	switch {
+	case isCounted && !isStale || chunks == 0:
 		return fmt.Sprintf("%d of %d tokens", got, asked)
 	case chunks == 1:
 		return fmt.Sprintf("1 chunk (its tokens are not counted), asked for %d tokens", asked)

@@ -190,7 +190,7 @@ func TestALateRunOfFewRequests(t *testing.T) {
 		says, nots []string
 	}{
 		{[]string{"few"}, []string{"Not valid: a request went out 500 ms late, limit 10 ms</h1>", `class="broke"><dt>Client’s lateness, latest</dt><dd class="v">500`}, []string{"Client’s lateness, p99"}},
-		{[]string{"few", "again"}, []string{"Fewer than two of these runs are valid: nothing is compared"}, []string{"×, no interval", "~ 1"}},
+		{[]string{"few", "again"}, []string{"Fewer than two of these runs are valid and no drafts: nothing is compared"}, []string{"×, no interval", "~ 1"}},
 	} {
 		html := write(t, db, reports.Options{RunIDs: c.runs})
 		for _, text := range c.says {
@@ -421,6 +421,26 @@ func TestRunsOfOneNameAreToldApart(t *testing.T) {
 	}
 	if !strings.Contains(alone, "40 requests over 20.0 s, speed 1") {
 		t.Error("the run's length is not written with three digits")
+	}
+}
+
+// Two runs whose p99 has no interval were "0 of 1 runs differ" below a headline of 2x: what the intervals of the medians tell counts.
+func TestTheTableOfRunsSaysWhatTheHeadlineSays(t *testing.T) {
+	one := recorded{id: "tp1", name: "tp1", requests: 200, lateness: 0.003}
+	same, slow := one, one
+	same.id, same.name = "same", "same"
+	slow.id, slow.name, slow.slowness = "tp2", "tp2", 2
+	html := write(t, record(t, one, slow), reports.Options{})
+	for _, want := range []string{"The second run differs from the first by more than chance", "median 2.00× (", "median TPOT 2.00"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of two runs does not say %q", want)
+		}
+	}
+	html = write(t, record(t, one, same), reports.Options{})
+	for _, want := range []string{"Nothing shows that the second run differs from the first", "~ median 1.00×"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of two equal runs does not say %q", want)
+		}
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 
 	"tidemark/internal/show"
+	"tidemark/internal/wildcard"
 	"tidemark/reports/plot"
 )
 
@@ -52,8 +52,8 @@ order by started_at, search_id`)
 		isNewest, _ := known.At(i, "is_newest").(bool)
 		names = append(names, source, id)
 		for _, pattern := range patterns {
-			isThis := isLike(pattern, id)
-			if isLike(pattern, source) {
+			isThis := wildcard.Match(pattern, id)
+			if wildcard.Match(pattern, source) {
 				isMatched[pattern] = true
 				isThis = isThis || isNewest
 			}
@@ -66,12 +66,6 @@ order by started_at, search_id`)
 		}
 	}
 	return searches, names, isMatched, nil
-}
-
-// isLike says that a name is the pattern, or fits it: serve-* fits serve-h100.
-func isLike(pattern, name string) bool {
-	fits, err := path.Match(pattern, name)
-	return err == nil && fits || name == pattern
 }
 
 // texts are the texts of a column.

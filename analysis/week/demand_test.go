@@ -2,6 +2,7 @@ package week
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -183,7 +184,7 @@ func TestTrafficThatCannotBe(t *testing.T) {
 		{"[relative]", "line 3: traffic: source relative: its times are relative", "dates", true},
 		{"[a, {source: 'l*', class: z}]", `line 3: traffic: no request of "l*" has the class "z"`, "the classes are x, y", true},
 		{"[{source: 'l*', class: x, model: m}]", `line 3: traffic: no request of "l*" has the model "m" and the class "x"`, "its requests have no model; the classes are x, y", true},
-		{"['[']", `traffic "[": not a pattern`, "", true},
+		{"['[']", `no source is named "["`, "", true},
 	} {
 		_, err := parts(context.Background(), db, read(t, c.traffic))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) || hint.IsMisuse(err) != c.isMisuse {
@@ -206,4 +207,13 @@ func TestTrafficThatCannotBe(t *testing.T) {
 			t.Errorf("week %q: got %v, want %q", asked, err, want)
 		}
 	}
+}
+
+// addUp adds up a week of some parts.
+func addUp(ctx context.Context, conn *sql.Conn, week service.Week, parts []part) (demand, error) {
+	a, err := newAdder(ctx, conn, week, parts)
+	if err != nil {
+		return demand{}, err
+	}
+	return a.addUp(ctx)
 }

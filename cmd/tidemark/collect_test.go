@@ -22,6 +22,8 @@ func fakePrometheus(w http.ResponseWriter, r *http.Request) {
 	}
 	const matrix = `{"status":"success","data":{"resultType":"matrix","result":[%s]}}`
 	switch {
+	case strings.Contains(asked, "timestamp("):
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[%s,"%[1]s"]}]}}`, r.Form.Get("time"))
 	case strings.Contains(asked, "DCGM"):
 		fmt.Fprint(w, `{"status":"success","data":[]}`)
 	case strings.HasSuffix(r.URL.Path, "/values"):

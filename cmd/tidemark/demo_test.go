@@ -58,7 +58,7 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 		command("replay").Action = func(c *cli.Context) error {
 			id := tries[0]
 			tries = tries[1:]
-			asked := send.AskedFor(c)
+			asked := send.AskedFor(c.Context, 0)
 			if err := asked.Sent(id); err != nil || asked.Wait == 0 {
 				t.Errorf("%s: a replay cannot say that it was sent: %v", id, err)
 			}

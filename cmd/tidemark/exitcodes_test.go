@@ -102,6 +102,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"ingest trace.csv --format frobnicate",
 			"collect --service service.yaml --since frobnicate",
 			"collect --service service.yaml --since 1d --until 2d",
+			"collect --service service.yaml --until 2100-01-01",
 			"ingest trace.csv --max-rejected 2",
 			"plan trace --output p.jsonl.zst --speed 0",
 			"plan trace --output p.jsonl.zst --from yesterday",

@@ -3,12 +3,14 @@
 //
 //	collect.go   Run: the groups of series, what is missing of each, one question after another
 //	metrics.go   which names are asked for, by what the seed knows of engines and GPUs
+//	newest.go    up to which instant the server has samples
 //	ranges.go    which instants are missing, cut into questions that a server answers
 //	server.go    one question: authorization, limits, errors in words
 //	file.go      the growing file
 //
 // Instants lie on a clock of whole steps, so that a later call asks for those after the last one, and for nothing twice. The answer
-// for an instant is the newest sample of the five minutes before it (the server's look-back). Counters are stored as they are:
+// for an instant is the newest sample of the five minutes before it (the server's look-back), so nothing is asked for after the newest
+// sample of all. Counters are stored as they are:
 // staging.metric_intervals reads growth, resets and gaps out of them.
 package collect
 
@@ -86,29 +88,47 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer file.close()
+	defer file.file.Close()
 	result.Path, result.IsNew = s.Path, file.isNew
 	if s.Since.IsZero() {
 		s.Since = cmp.Or(file.until(), s.Until.Add(-Since))
 	}
 	s.Since = aligned(s.Since, s.Steps.Histograms)
-	groups, err := ask.groups(ctx, s, selector)
+	groups, ofEngine, err := ask.groups(ctx, s, selector)
 	if err != nil {
 		return result, err
+	}
+	newest, err := ask.newest(ctx, ofEngine, selector, s.Since, s.Until)
+	if err != nil {
+		return result, err
+	}
+	nothing := fmt.Sprintf("no series of %s has a value between %s and %s", secrets.ShownURL(s.URL), written(s.Since), written(s.Until))
+	switch lag := s.Until.Sub(newest); {
+	case newest.IsZero() && file.isNew:
+		return result, hint.Errorf("collect: %s", nothing).Hint("is the service running, and scraped? the page /targets of the server says so")
+	case newest.IsZero():
+		groups = nil
+	case lag > lookBack:
+		result.Notes = append(result.Notes, fmt.Sprintf("the newest sample of the service is of %s: what comes after it is asked for another time", written(newest)))
 	}
 	if !hasAny(groups, "gpus") {
 		result.Notes = append(result.Notes, "no GPU figures: the server has no series of the DCGM exporter that belong to this service")
 	}
 	var questions []question
 	for _, g := range groups {
-		questions = append(questions, missing(g, file.asked[g.name], s.Since, s.Until)...)
+		questions = append(questions, missing(g, file.asked[g.name], s.Since, earlier(newest, s.Until))...)
 	}
 	defer func() { result.Requests = ask.requests }()
-	series := map[string]int{}
+	series, silences := map[string]int{}, 0
 	for i := 0; i < len(questions); i++ {
 		q := questions[i]
 		answer, err := ask.rangeOf(ctx, q)
-		if halves := q.halves(); err != nil && isTooMuch(err) && len(halves) == 2 {
+		if silences++; !isSilence(err) {
+			silences = 0
+		}
+		// A question that takes too long is asked in parts, but a server that answers none of three hangs.
+		mayBeSplit := isTooMuch(err) || isSilence(err) && silences < 3
+		if halves := q.halves(); mayBeSplit && len(halves) == 2 {
 			questions = append(questions[:i], append(halves, questions[i+1:]...)...)
 			i--
 			continue
@@ -135,8 +155,8 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	for _, n := range series {
 		result.Series += n
 	}
-	if len(questions) > 0 && result.Series == 0 {
-		result.Notes = append(result.Notes, fmt.Sprintf("no series of %s has a value between %s and %s", secrets.ShownURL(s.URL), written(result.From), written(result.Until)))
+	if newest.IsZero() || len(questions) > 0 && result.Series == 0 {
+		result.Notes = append(result.Notes, nothing)
 	}
 	return result, file.sync()
 }

@@ -24,6 +24,7 @@ type prometheus struct {
 	names      []string
 	ofPods     bool // DCGM's series belong to the engine's pods
 	mostPoints int
+	newest     float64      // of its samples, Unix seconds; 0: as new as what is asked for
 	asked      []url.Values // of query_range
 	refuse     func(w http.ResponseWriter, r *http.Request) bool
 }
@@ -52,11 +53,25 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": found})
 	case "query":
 		result := `[]`
-		if p.ofPods {
+		if at := number(r.Form.Get("time")); strings.Contains(r.Form.Get("query"), "timestamp(") {
+			if newest := p.newestAt(at); newest > 0 {
+				result = fmt.Sprintf(`[{"metric":{},"value":[%f,"%f"]}]`, at, newest)
+			}
+		} else if p.ofPods {
 			result = `[{"metric":{},"value":[1,"2"]}]`
 		}
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, result)
 	case "query_range":
+		if from, until := number(r.Form.Get("start")), number(r.Form.Get("end")); strings.HasPrefix(r.Form.Get("query"), "count(") {
+			values := []string{}
+			for at := from; at <= until; at += number(r.Form.Get("step")) {
+				if p.newestAt(at) > 0 {
+					values = append(values, fmt.Sprintf(`[%f,"1"]`, at))
+				}
+			}
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[%s]}]}}`, strings.Join(values, ","))
+			return
+		}
 		p.asked = append(p.asked, r.PostForm)
 		from, until, step := number(r.Form.Get("start")), number(r.Form.Get("end")), number(r.Form.Get("step"))
 		if most := float64(p.mostPoints); most > 0 && (until-from)/step+1 > most {
@@ -72,6 +87,17 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// newestAt is the time of the sample that an instant's look-back holds; 0: there is none.
+func (p *prometheus) newestAt(at float64) float64 {
+	switch {
+	case p.newest == 0 || at < p.newest:
+		return at
+	case at > p.newest+300:
+		return 0
+	}
+	return p.newest
 }
 
 func number(text string) float64 {
@@ -144,8 +170,8 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)
 	result := run(t, s)
-	if !result.IsNew || result.Requests != 4+2*3 || len(p.asked) != 6 {
-		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, and three days of two groups", result, len(p.asked))
+	if !result.IsNew || result.Requests != 5+2*3 || len(p.asked) != 6 {
+		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, one about the newest sample, and three days of two groups", result, len(p.asked))
 	}
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "no GPU figures") {
 		t.Errorf("got the notes %q", result.Notes)
@@ -170,6 +196,26 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	s.Since = instant("2026-11-15 23:00:00") // what was before
 	run(t, s)
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-15 23:00:00"), instant("2026-11-15 23:59:00"))
+}
+
+// What a server that lags did not have yet was never asked for again.
+func TestWhatWasNotThereYetIsAskedForAgain(t *testing.T) {
+	p := &prometheus{names: vllm, newest: float64(instant("2026-11-17 23:50:20").Unix())}
+	s := settings(t, p)
+	if result := run(t, s); len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "the newest sample of the service is of 2026-11-17 23:50 UTC") {
+		t.Errorf("got the notes %q", result.Notes)
+	}
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-17 23:50:00"))
+	whole(t, p.instants(t)["900"], 900, instant("2026-11-16 00:00:00"), instant("2026-11-17 23:45:00"))
+	p.newest, p.asked, s.Since = 0, nil, time.Time{} // it has caught up
+	run(t, s)
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-17 23:51:00"), instant("2026-11-18 00:10:00"))
+	whole(t, p.instants(t)["900"], 900, instant("2026-11-18 00:00:00"), instant("2026-11-18 00:00:00"))
+	p = &prometheus{names: vllm, newest: float64(instant("2026-11-14 00:00:00").Unix())}
+	s = settings(t, p)
+	if _, err := Run(t.Context(), s); err == nil || len(p.asked) > 0 || !strings.Contains(err.Error(), "has a value between 2026-11-16 00:00 UTC and 2026-11-18 00:10 UTC") {
+		t.Errorf("a service that ended before: got %d questions, %v", len(p.asked), err)
+	}
 }
 
 func TestItGoesOnAfterAKill(t *testing.T) {
@@ -243,6 +289,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{why: "nothing listens", change: func(s *Settings) { s.URL = "http://127.0.0.1:1" }, says: "http://127.0.0.1:1 cannot be reached", todo: "port-forward"},
 		{why: "no address", change: func(s *Settings) { s.URL = "prometheus:9090" }, says: "not the address of a server", todo: "metrics: http://", isMisuse: true},
 		{why: "a password in the address", change: func(s *Settings) { s.URL = "http://me:hunter22@h:9090" }, says: "holds a user or a password", todo: "TIDEMARK_PROMETHEUS_TOKEN", isMisuse: true},
+		{why: "a token in the address", change: func(s *Settings) { s.URL = "http://h:9090/p?token=hunter22" }, says: "the address of http://h:9090/p has a query", todo: "TIDEMARK_PROMETHEUS_TOKEN", isMisuse: true},
+		{why: "an echo in hex", p: prometheus{names: vllm, refuse: ranges(500, `{"status":"error","errorType":"internal","error":"sent 74307035656372657421"}`)}, change: func(s *Settings) { s.Auth.Token = "t0p5ecret!" }, says: "answers 500: sent [redacted]", todo: "ask again"},
 		{why: "401", p: prometheus{refuse: answer(401, "no")}, says: "refuses the request without a token or password (401)", todo: "TIDEMARK_PROMETHEUS_TOKEN"},
 		{why: "403 with a token", p: prometheus{refuse: answer(403, "no")}, change: func(s *Settings) { s.Auth.Token = "t0p5ecret" }, says: "with what it was shown (403)", todo: "--prometheus-auth-file"},
 		{why: "404", p: prometheus{refuse: answer(404, "page not found")}, says: "no HTTP API of Prometheus (404)", todo: "path before /api/v1"},
@@ -267,6 +315,66 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		}
 		if _, err := os.Stat(s.Path); err == nil {
 			t.Errorf("%s: an empty file is left", c.why)
+		}
+	}
+}
+
+// A redirect's target got the token, and its answer was kept as that of the first address.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	reached := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	t.Cleanup(other.Close)
+	s := settings(t, &prometheus{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		return true
+	}})
+	s.Auth.Token = "t0p5ecret"
+	_, err := Run(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "redirects (307) to "+other.URL+"/api/v1/label/__name__/values") || !strings.Contains(hint.Of(err), "name the final address") || reached {
+		t.Errorf("got %v, the target was reached: %t", err, reached)
+	}
+}
+
+// A server that accepts and never answers was asked for ever smaller spans.
+func TestAServerThatHangsIsGivenUp(t *testing.T) {
+	for hangs, most := range map[string]int{"/values": 1, "query_range": 3} {
+		asked := 0
+		s := settings(t, &prometheus{names: vllm, refuse: func(_ http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, hangs) {
+				return false
+			}
+			asked++
+			<-r.Context().Done()
+			return true
+		}})
+		s.Client = &http.Client{Timeout: 500 * time.Millisecond}
+		if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), s.URL+" did not answer within 500ms") || hint.IsMisuse(err) || asked != most {
+			t.Errorf("%s: got %v after %d requests", hangs, err, asked)
+		}
+	}
+}
+
+// A label in which a proxy gives back the header of a request stayed in the file, in the warehouse and on the page.
+func TestALabelThatEchoesTheTokenIsCleaned(t *testing.T) {
+	s := settings(t, &prometheus{names: vllm, refuse: func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "query_range") {
+			return false
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"}a"},"values":[[1763251200,"1"]]},`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"b","seen":"Bearer t0p5ecret-of-18-c"},"values":[[1763251200,"2"]]},`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"c"},"values":[[1763251200,"3"]]}]}}`)
+		return true
+	}})
+	s.Auth.Token = "t0p5ecret-of-18-c"
+	run(t, s)
+	text, err := os.ReadFile(s.Path)
+	if err != nil || strings.Contains(string(text), "t0p5ecret") {
+		t.Errorf("the token is in the file, %v", err)
+	}
+	for _, kept := range []string{`"instance":"}a"},"values":[[1763251200,"1"]]`, `"instance":"b","seen":"Bearer [redacted]"},"values":[[1763251200,"2"]]`, `"instance":"c"},"values":[[1763251200,"3"]]`} {
+		if !strings.Contains(string(text), kept) {
+			t.Errorf("%s is not in the file", kept)
 		}
 	}
 }

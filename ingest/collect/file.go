@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/replay/secrets"
 )
 
@@ -50,7 +48,7 @@ type askedFor struct {
 // growing is the file. One process has it at a time.
 type growing struct {
 	path  string
-	file  *os.File
+	file  *userfile.Growing
 	isNew bool
 	size  int64
 	asked map[string][]span
@@ -62,27 +60,24 @@ func openFile(s Settings, selector string) (*growing, error) {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
 		return fail(err)
 	}
+	aside := ""
 	if s.IsFresh {
-		err := os.Rename(s.Path, fmt.Sprintf("%s.%s.old", s.Path, time.Now().UTC().Format("20060102T150405")))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fail(err)
-		}
+		aside = fmt.Sprintf("%s.%s.old", s.Path, time.Now().UTC().Format("20060102T150405"))
 	}
-	file, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	file, err := userfile.Grow(s.Path, aside)
+	if errors.Is(err, userfile.ErrBusy) {
+		return nil, hint.Errorf("collect: %s: another process collects into it", s.Path).Hint("wait for it")
+	}
 	if err != nil {
 		return fail(err)
 	}
 	g := &growing{path: s.Path, file: file, asked: map[string][]span{}}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		file.Close()
-		return nil, hint.Errorf("collect: %s: another process collects into it", s.Path).Hint("wait for it")
-	}
 	g.head = header{
 		Schema: Schema, ID: s.Service, Service: s.Service, URL: secrets.ShownURL(s.URL), Selector: selector, StartedAt: time.Now().UTC().Format(time.RFC3339), Version: s.Version,
 		CounterS: s.Steps.Counters.Seconds(), GPUS: s.Steps.GPUs.Seconds(), HistogrS: s.Steps.Histograms.Seconds(),
 	}
 	if err := g.read(); err != nil {
-		g.close()
+		g.file.Close()
 		return nil, err
 	}
 	return g, nil
@@ -192,11 +187,3 @@ func (g *growing) add(q question, answer []byte) (series int, written int64, err
 }
 
 func (g *growing) sync() error { return g.file.Sync() }
-
-// close gives the file up; one that nothing was written to is removed.
-func (g *growing) close() {
-	if info, err := g.file.Stat(); err == nil && info.Size() == 0 {
-		os.Remove(g.path)
-	}
-	g.file.Close()
-}

@@ -97,16 +97,17 @@ func selectorOf(names []string, matchers string) string {
 	return text + "}"
 }
 
-// groups finds out which of the names the server has of this service, and how its GPUs are told from others.
-func (s *server) groups(ctx context.Context, settings Settings, matchers string) (groups []group, err error) {
+// groups finds out which of the names the server has of this service, and how its GPUs are told from others. ofEngine are the names
+// of the engine's own series.
+func (s *server) groups(ctx context.Context, settings Settings, matchers string) (groups []group, ofEngine []string, err error) {
 	since, until := settings.Since, settings.Until
 	names, err := s.names(ctx, "{__name__!=\"\""+commaBefore(matchers)+"}", since, until)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	counters, histograms := of("counters", names), of("histograms", names)
 	if len(counters)+len(histograms) == 0 {
-		return nil, s.noneFound(ctx, settings, matchers)
+		return nil, nil, s.noneFound(ctx, settings, matchers)
 	}
 	if len(counters) > 0 {
 		groups = append(groups, group{"counters", settings.Steps.Counters, selectorOf(counters, matchers)})
@@ -114,11 +115,12 @@ func (s *server) groups(ctx context.Context, settings Settings, matchers string)
 	if len(histograms) > 0 {
 		groups = append(groups, group{"histograms", settings.Steps.Histograms, selectorOf(histograms, matchers)})
 	}
-	query, err := s.gpus(ctx, settings, names, append(counters, histograms...), matchers)
+	ofEngine = append(counters, histograms...)
+	query, err := s.gpus(ctx, settings, names, ofEngine, matchers)
 	if query != "" {
 		groups = append(groups, group{"gpus", settings.Steps.GPUs, query})
 	}
-	return groups, err
+	return groups, ofEngine, err
 }
 
 func commaBefore(matchers string) string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,9 +77,13 @@ type server struct {
 	base     string
 	shown    string
 	auth     Auth
+	scrub    secrets.Scrubber
 	client   *http.Client
 	requests int
 }
+
+// patience is how long one answer may take, from the connection to its last byte.
+const patience = time.Minute
 
 func newServer(s Settings) (*server, error) {
 	u, err := url.Parse(s.URL)
@@ -90,19 +93,25 @@ func newServer(s Settings) (*server, error) {
 	if u.User != nil {
 		return nil, hint.Misuse("collect: the address of %s holds a user or a password", secrets.ShownURL(s.URL)).Hint(authHint)
 	}
-	u.RawQuery, u.Fragment = "", ""
-	client := s.Client
-	if client == nil {
-		client = &http.Client{Timeout: 3 * time.Minute}
+	if u.RawQuery != "" {
+		return nil, hint.Misuse("collect: the address of %s has a query, which would not be sent", secrets.ShownURL(s.URL)).Hint(authHint)
 	}
+	u.Fragment = ""
+	client := http.Client{Timeout: patience}
+	if s.Client != nil {
+		client = *s.Client
+	}
+	// What the server is shown is for it alone, and the answer of another one must not be filed under its name.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1")
-	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, client: client}, nil
+	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, scrub: s.Auth.scrubber(), client: &client}, nil
 }
 
 // refusal is an answer that is none.
 type refusal struct {
 	why       *hint.Error
 	isTooMuch bool
+	isSilence bool // nothing came in time
 }
 
 func (r refusal) Error() string { return r.why.Error() }
@@ -114,12 +123,19 @@ func isTooMuch(err error) bool {
 	return errors.As(err, &r) && r.isTooMuch
 }
 
+// isSilence says that a server did not answer in time.
+func isSilence(err error) bool {
+	var r refusal
+	return errors.As(err, &r) && r.isSilence
+}
+
 // rangeOf is the answer to a question, as JSON on one line.
 func (s *server) rangeOf(ctx context.Context, q question) ([]byte, error) {
-	return s.ask(ctx, "query_range", url.Values{"query": {q.group.query},
+	answer, err := s.ask(ctx, "query_range", url.Values{"query": {q.group.query},
 		"start": {stamp(q.from)}, "end": {stamp(q.until)}, "step": {strconv.FormatFloat(q.group.step.Seconds(), 'f', -1, 64)},
 		"partial_response": {"false"}, // of Thanos, which would leave out what a store does not give
 	})
+	return s.withoutSecrets(answer), err
 }
 
 func stamp(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', -1, 64) }
@@ -198,9 +214,10 @@ func (s *server) once(ctx context.Context, path string, values url.Values) (answ
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
 	switch {
 	case err != nil:
-		return nil, true, s.unreachable(ctx, err)
+		err = s.unreachable(ctx, err)
+		return nil, !isSilence(err), err
 	case len(body) > mostBytes:
-		return nil, false, refusal{hint.Errorf("collect: an answer of %s is larger than %d MB", s.shown, mostBytes>>20).Hint("choose fewer series: metrics_selector in the service file"), true}
+		return nil, false, refusal{why: hint.Errorf("collect: an answer of %s is larger than %d MB", s.shown, mostBytes>>20).Hint("choose fewer series: metrics_selector in the service file"), isTooMuch: true}
 	}
 	err = s.refused(response, body)
 	code := response.StatusCode
@@ -217,7 +234,8 @@ func (s *server) unreachable(ctx context.Context, err error) error {
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return refusal{hint.Errorf("collect: %s did not answer in time", s.shown).Hint("ask again: what was answered is kept; a narrower metrics_selector asks for less"), true}
+		return refusal{why: hint.Errorf("collect: %s did not answer within %s", s.shown, s.client.Timeout).
+			Hint("does it hang? ask again: what was answered is kept; a narrower metrics_selector asks for less"), isSilence: true}
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -242,7 +260,7 @@ func (s *server) refused(response *http.Response, body []byte) error {
 	if response.StatusCode == http.StatusOK && isJSON && said.Status == "success" {
 		return nil
 	}
-	words := s.clean(said.Error)
+	words := s.scrub.Detail(said.Error)
 	text := strings.ToLower(words)
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
@@ -250,36 +268,69 @@ func (s *server) refused(response *http.Response, body []byte) error {
 		if s.auth != (Auth{}) {
 			shown = "with what it was shown"
 		}
-		return refusal{hint.Errorf("collect: %s refuses the request %s (%d)", s.shown, shown, code).Hint(authHint), false}
+		return refusal{why: hint.Errorf("collect: %s refuses the request %s (%d)", s.shown, shown, code).Hint(authHint)}
 	case code == http.StatusUnprocessableEntity || code == http.StatusGatewayTimeout || said.ErrorType == "timeout" ||
 		strings.Contains(text, "too many") || strings.Contains(text, "maximum resolution") || strings.Contains(text, "limit"):
-		return refusal{hint.Errorf("collect: %s: this is too much for the server even for one instant (%d): %s", s.shown, code, cmp.Or(words, "no reason given")).
-			Hint("choose fewer series (metrics_selector in the service file), or raise its limits (--query.max-samples, --query.timeout)"), true}
+		return refusal{why: hint.Errorf("collect: %s: this is too much for the server even for one instant (%d): %s", s.shown, code, cmp.Or(words, "no reason given")).
+			Hint("choose fewer series (metrics_selector in the service file), or raise its limits (--query.max-samples, --query.timeout)"), isTooMuch: true}
+	case code >= 300 && code < 400:
+		return refusal{why: hint.Errorf("collect: %s redirects (%d)%s", s.shown, code, prefixed(" to ", secrets.ShownURL(response.Header.Get("Location")))).
+			Hint("redirects are not followed: name the final address, before /api/v1: metrics: in the service file")}
 	case code == http.StatusNotFound:
-		return refusal{hint.Errorf("collect: %s has no HTTP API of Prometheus (404)", s.shown).Hint("is there a path before /api/v1? metrics: http://host/prometheus"), false}
+		return refusal{why: hint.Errorf("collect: %s has no HTTP API of Prometheus (404)", s.shown).Hint("is there a path before /api/v1? metrics: http://host/prometheus")}
 	case said.ErrorType == "bad_data":
-		return refusal{hint.Errorf("collect: %s does not understand the question: %s", s.shown, words).Hint("check metrics_selector in the service file"), false}
+		return refusal{why: hint.Errorf("collect: %s does not understand the question: %s", s.shown, words).Hint("check metrics_selector in the service file")}
 	case code != http.StatusOK:
-		return refusal{hint.Errorf("collect: %s answers %d%s", s.shown, code, prefixed(": ", words)).Hint("ask again: what was answered is kept"), false}
+		return refusal{why: hint.Errorf("collect: %s answers %d%s", s.shown, code, prefixed(": ", words)).Hint("ask again: what was answered is kept")}
 	}
 	return s.notPrometheus("its answer is no JSON of Prometheus")
 }
 
 func (s *server) notPrometheus(why string) error {
-	return refusal{hint.Errorf("collect: %s: %s", s.shown, why).Hint("is it a Prometheus, and not the page of a login or of Grafana? metrics: http://prometheus:9090"), false}
+	return refusal{why: hint.Errorf("collect: %s: %s", s.shown, why).Hint("is it a Prometheus, and not the page of a login or of Grafana? metrics: http://prometheus:9090")}
 }
 
-// clean is a server's own words, short, and without what it was shown.
-func (s *server) clean(words string) string {
-	for _, secret := range []string{s.auth.Token, s.auth.Password, base64.StdEncoding.EncodeToString([]byte(s.auth.User + ":" + s.auth.Password))} {
-		if len(secret) > 1 {
-			words = strings.ReplaceAll(words, secret, secrets.Redacted)
+// scrubber takes out what a server is shown.
+func (a Auth) scrubber() secrets.Scrubber {
+	scrub := secrets.New()
+	scrub.Add(a.Token)
+	if a.User != "" {
+		scrub.Add(a.Password)
+		scrub.Add(a.User + ":" + a.Password)
+	}
+	scrub.Seal()
+	return scrub
+}
+
+// withoutSecrets is an answer whose labels do not hold what the server was shown: a proxy may write the header of a request into one.
+func (s *server) withoutSecrets(answer []byte) []byte {
+	if s.auth == (Auth{}) {
+		return answer
+	}
+	const labels = `"metric":`
+	var clean []byte // with what was answered up to done; nil: nothing was found yet
+	done := 0
+	for at := 0; ; {
+		next := bytes.Index(answer[at:], []byte(labels))
+		if next < 0 {
+			break
 		}
+		at += next + len(labels)
+		at += len(answer[at:]) - len(bytes.TrimLeft(answer[at:], " \t\r\n"))
+		var object json.RawMessage
+		if json.NewDecoder(bytes.NewReader(answer[at:])).Decode(&object) != nil {
+			break // it was cut, which is seen where it is stored
+		}
+		if s.scrub.Text(string(object)) != string(object) {
+			clean = append(append(clean, answer[done:at]...), s.scrub.JSON(object)...)
+			done = at + len(object)
+		}
+		at += len(object)
 	}
-	if len(words) > 300 {
-		words = words[:300] + "..."
+	if done == 0 {
+		return answer
 	}
-	return words
+	return append(clean, answer[done:]...)
 }
 
 func prefixed(prefix, words string) string {

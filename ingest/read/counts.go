@@ -67,7 +67,7 @@ type Counts struct {
 	Read, Kept, Rejected int64
 	Backwards, Ties      int64
 	Extra                int64
-	First, Last          int64 // arrival of the first and of the last kept row, nanoseconds
+	Last                 int64 // arrival of the last kept row, nanoseconds
 	Rejects              []Reject
 }
 

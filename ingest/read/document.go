@@ -20,7 +20,9 @@ type Document struct {
 	First       Block  // what was read to recognise it
 	Rest        *Blocks
 	RefusesText bool
-	Columns     map[string]string // what the user says which column is, see Options.Columns
+	// TimeUnit of stamps without one: s, ms, us, ns; empty where the user does not say it.
+	TimeUnit string
+	Columns  map[string]string // what the user says which column is, see Options.Columns
 }
 
 // Base is the file's name without the endings of its packing.
@@ -88,7 +90,7 @@ func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject
 			if failed != nil {
 				return nil
 			}
-			problem, err := use(number, line)
+			problem, err := use(number, WithoutColours(line))
 			failed = cmp.Or(out.failed, err)
 			return problem
 		})
@@ -122,7 +124,7 @@ const RatesEnding = ".rates.csv"
 func (d *Document) WithLines(from io.Reader) (*Document, error) {
 	lines := NewBlocks(from, BlockSize, LineLimit)
 	first, err := lines.Next()
-	return &Document{Path: d.Path, First: first, Rest: lines, RefusesText: d.RefusesText, Columns: d.Columns}, err
+	return &Document{Path: d.Path, First: first, Rest: lines, RefusesText: d.RefusesText, Columns: d.Columns, TimeUnit: d.TimeUnit}, err
 }
 
 // Collection is what the files of one folder are called together: the folder's name.

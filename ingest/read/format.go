@@ -15,8 +15,8 @@ type Format struct {
 	Sees func(h *Head) string
 	// Open is for lines that are one request each, read by many workers: it reads
 	// what must be known before the first row, and returns the block without what
-	// comes before the rows.
-	Open func(first Block) (*Arrivals, Block, error)
+	// comes before the rows. The unit of stamps is what the user says, or empty.
+	Open func(first Block, unit string) (*Arrivals, Block, error)
 	// Read is for every other format: it reads the file from start to end and puts
 	// what it finds into out.
 	Read func(d *Document, out *Rows) error
@@ -31,6 +31,8 @@ type Format struct {
 	// TakesColumns is set for tables whose columns the user may name. Where the
 	// user does, no other format is asked.
 	TakesColumns bool
+	// TakesUnit is set where the unit of stamps is told by their size, and the user may say it.
+	TakesUnit bool
 	// Kind of the sources that come of it: arrivals, lengths, metrics, kernels,
 	// kernel rules, kernel times, model, gpus, prices, results, capacity. About.Kind
 	// overrides it for one file.

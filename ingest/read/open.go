@@ -20,10 +20,20 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// Limits against files made to blow up. Real traces compress 5 to 30 times.
+// bombLimit is what a packed file may unpack to.
+type bombLimit struct {
+	after int64 // decompressed bytes before the ratio counts
+	ratio int64 // decompressed to compressed
+}
+
+// Limits against files made to blow up. Real traces compress 5 to 30 times. Samples of a run repeat the server's metrics each second, in
+// which little changes: a day of an idle server compresses some hundred times. Zeros compress 30,000 times.
+var (
+	ofTraces = bombLimit{256 << 20, 120}
+	ofRuns   = bombLimit{4 << 30, 5_000}
+)
+
 const (
-	bombAfterBytes    = 256 << 20 // decompressed bytes before the ratio counts
-	bombRatio         = 120       // decompressed to compressed
 	zstdWindowBytes   = 128 << 20 // what zstd --long=27 needs
 	compressedBufSize = 256 << 10
 )
@@ -41,10 +51,14 @@ type File struct {
 	Size    int64     // on disk; 0 where that is not known
 	closers []func() error
 
-	// MayBeCut is set for files that may still be written, or whose writer was
-	// killed: an end in the middle of a frame is the end, and isCut tells of it.
-	MayBeCut, IsCut bool
+	bomb     bombLimit
+	mayBeCut bool
+	IsCut    bool // it ended in the middle of a frame
 }
+
+// OfRun says that the file is one that replay writes. Its writer may still be at work, or was killed: an end in the middle of a frame is
+// the end, and IsCut tells of it.
+func (in *File) OfRun() { in.mayBeCut, in.bomb = true, ofRuns }
 
 // counted hashes and counts what is read through it.
 type counted struct {
@@ -63,7 +77,7 @@ func (c *counted) Read(p []byte) (int, error) {
 // Open opens a file or, for "-", stdin. Whether it is packed is seen by its first
 // bytes, whatever its name.
 func Open(ctx context.Context, path string, stdin io.Reader) (*File, error) {
-	in := &File{ctx: ctx}
+	in := &File{ctx: ctx, bomb: ofTraces}
 	if path == "-" {
 		if stdin == nil {
 			stdin = os.Stdin
@@ -136,11 +150,11 @@ func (in *File) Read(p []byte) (int, error) {
 		return n, err
 	}
 	in.sum.Write(p[:n])
-	if in.unpacks > bombAfterBytes && in.unpacks > bombRatio*in.Disk.Bytes.Load() {
-		return n, hint.Errorf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio).
+	if in.unpacks > in.bomb.after && in.unpacks > in.bomb.ratio*in.Disk.Bytes.Load() {
+		return n, hint.Errorf("%s: unpacks to more than %d times its size, refused", in.packed, in.bomb.ratio).
 			Hint("unpack it yourself if it is what you think it is")
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) && in.MayBeCut {
+	if errors.Is(err, io.ErrUnexpectedEOF) && in.mayBeCut {
 		in.IsCut = true
 		return n, io.EOF
 	}

@@ -153,11 +153,11 @@ func (r *Pipeline) Next() bool {
 func (r *Pipeline) add(made *Batch) {
 	t := &r.Counts
 	if made.Kept > 0 {
-		if t.Kept == 0 {
-			t.First = made.first
-		} else if made.first < t.Last {
+		switch {
+		case t.Kept == 0:
+		case made.first < t.Last:
 			t.Backwards++
-		} else if made.first == t.Last {
+		case made.first == t.Last:
 			t.Ties++
 		}
 		t.Last = made.last

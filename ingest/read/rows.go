@@ -147,7 +147,6 @@ func (r *Rows) Session(id *string) *string {
 func (r *Rows) arrived(at int64) {
 	switch {
 	case r.Counts["arrivals"] == 1:
-		r.Sum.First = at
 	case at < r.Sum.Last:
 		r.Sum.Backwards++
 	case at == r.Sum.Last:

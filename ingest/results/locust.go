@@ -83,13 +83,17 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) {
 		name = "Response Time of 10s"
 	}
 	found := false
+	// Zeros below the least time of all: no request ended within the ten seconds.
+	isUnknown := s.Number(s.First("Min Response Time", "Total Min Response Time", "Min response time")).Value > 0
 	for _, column := range slices.Sorted(slices.Values(s.Names())) {
 		digits, isPercentile := strings.CutSuffix(column, "%")
 		if !isPercentile || !read.ParseNumber(digits).Known || digits == "100" {
 			continue
 		}
 		found = found || digits == "50"
-		addFigure(out, point, name, "p"+digits, "ms", s.Number(column))
+		if value := s.Number(column); value.Value > 0 || !isUnknown {
+			addFigure(out, point, name, "p"+digits, "ms", value)
+		}
 	}
 	if !found && s.Number(s.First("Request Count", "# requests")).Value != 0 {
 		addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))

@@ -48,7 +48,7 @@ var columnKinds = map[reflect.Type]struct {
 	reflect.TypeFor[*float64]():  {realColumn, arrow.PrimitiveTypes.Float64},
 	reflect.TypeFor[*string]():   {textColumn, arrow.BinaryTypes.String},
 	reflect.TypeFor[*bool]():     {boolColumn, arrow.FixedWidthTypes.Boolean},
-	reflect.TypeFor[*integers](): {numbersColumn, arrow.ListOf(arrow.PrimitiveTypes.Int32)},
+	reflect.TypeFor[*integers](): {numbersColumn, arrow.ListOf(arrow.PrimitiveTypes.Int64)},
 }
 
 // newJSONLines derives columns and checks from the struct's fields and tags.
@@ -153,7 +153,7 @@ func (c jsonColumn) append(builder array.Builder, v value) {
 	default:
 		list := builder.(*array.ListBuilder)
 		list.Append(true)
-		list.ValueBuilder().(*array.Int32Builder).AppendValues(v.numbers, nil)
+		list.ValueBuilder().(*array.Int64Builder).AppendValues(v.numbers, nil)
 	}
 }
 

@@ -178,7 +178,7 @@ func (l *Run) file(ctx context.Context, tx read.Sink, name string, p read.Parser
 		return read.Counts{}, fmt.Errorf("%s: %w", name, err)
 	}
 	defer in.Close()
-	in.MayBeCut = true
+	in.OfRun()
 	lines := read.NewBlocks(in, read.BlockSize, read.RunLineLimit)
 	lines.WholeLines = true
 	first, err := lines.Next()

@@ -8,7 +8,7 @@ type value struct {
 	whole   int64
 	real    float64
 	text    []byte
-	numbers []int32
+	numbers []int64
 	is      bool
 }
 

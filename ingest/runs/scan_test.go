@@ -15,7 +15,7 @@ var lines = []string{
 	`{"seq":1.0}`, `{"seq":1e3}`, `{"seq":01}`, `{"seq":9223372036854775807}`, `{"seq":9223372036854775808}`, `{"seq":-0}`, `{"seq":-}`, `{"seq":"1"}`,
 	`{"due_s":1e999}`, `{"due_s":.5}`, `{"due_s":5.}`, `{"due_s":1e}`, `{"due_s":NaN}`, `{"due_s":0x1p3}`, `{"due_s":1_0}`, `{"due_s":4.9e-324}`,
 	`{"session":"\u0041"}`, "{\"session\":\"\xff\"}", "{\"session\":\"a\tb\"}", `{"session":"ü"}`, `{"session":5}`,
-	`{"chunk_offsets_us":[1,]}`, `{"chunk_offsets_us":[01]}`, `{"chunk_offsets_us":[ 1 ]}`, `{"chunk_offsets_us":[-1]}`, `{"chunk_offsets_us":[2147483648]}`,
+	`{"chunk_offsets_us":[1,]}`, `{"chunk_offsets_us":[01]}`, `{"chunk_offsets_us":[ 1 ]}`, `{"chunk_offsets_us":[-1]}`, `{"chunk_offsets_us":[2147483648]}`, `{"chunk_offsets_us":[9223372036854775808]}`,
 	`{"chunk_offsets_us":[1][2]}`, `{"chunk_offsets_us":1]}`, `{"is_warm_up":tru}`, `{"is_warm_up":truefalse}`, `{"is_warm_up":nullnull}`,
 	`{"x":[1,]}`, `{"x":[}`, `{"x":{"a"}}`, `{"x":{"a":1,}}`, `{"x":01}`, `{"x":[[[[[[[[[[[[]]]]]]]]]]]]}`, `{"x":"a`,
 	``, `{`, `{}`, `{} `, `null`, `[]`, `{"seq":1}x`, `{"seq":1},`, `{"seq":1,}`, `{,}`, `{"seq"}`, `{"seq":}`,
@@ -40,7 +40,7 @@ func byHand[T any](t *testing.T, p *jsonLines[T], line []byte) {
 	t.Helper()
 	got, want := make([]value, len(p.columns)), make([]value, len(p.columns))
 	for i := range got { // of the line before
-		got[i] = value{true, 7, 7, []byte("7"), []int32{7}, true}
+		got[i] = value{true, 7, 7, []byte("7"), []int64{7}, true}
 	}
 	if !scan(line, p.places, p.columns, got) {
 		return
@@ -60,7 +60,7 @@ func shown(c jsonColumn, v value) string {
 	if !v.isSet {
 		return "null"
 	}
-	text, _ := json.Marshal(map[columnKind]any{wholeColumn: v.whole, realColumn: v.real, textColumn: string(v.text), boolColumn: v.is, numbersColumn: append([]int32{}, v.numbers...)}[c.kind])
+	text, _ := json.Marshal(map[columnKind]any{wholeColumn: v.whole, realColumn: v.real, textColumn: string(v.text), boolColumn: v.is, numbersColumn: append([]int64{}, v.numbers...)}[c.kind])
 	return string(text)
 }
 

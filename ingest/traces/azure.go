@@ -83,7 +83,7 @@ type azure struct {
 }
 
 // openAzure reads the header, and finds the origin among the rows of the first block.
-func openAzure(first read.Block) (*read.Arrivals, read.Block, error) {
+func openAzure(first read.Block, _ string) (*read.Arrivals, read.Block, error) {
 	first.Data = bytes.TrimPrefix(first.Data, read.ByteOrderMark)
 	header, first := read.TakeHeader(first)
 	if reason := read.CSVProblem(header); reason != "" {

@@ -24,15 +24,17 @@ import (
 // for its block and all blocks before it, so equal leading ids are an equal prefix.
 //
 // LMBench's trace replayer (GMI) has the same keys with other stamps: Unix
-// nanoseconds as strings, too large for a float64, or any other unit. The unit is
-// then recognised by its magnitude, and a note says which. Its ids stand for no
-// fixed number of tokens.
+// nanoseconds as strings, too large for a float64, or any other unit. Others write
+// seconds since the trace began. The unit is recognised by the size of the stamps
+// and by the rate that it makes, and a note says which; where it is doubtful, the
+// user must say it. Its ids stand for no fixed number of tokens.
 var Mooncake = read.Format{
-	Name:  "mooncake",
-	Sees:  seesMooncake,
-	Open:  openMooncake,
-	Wants: `JSON lines with "timestamp" (ms), "input_length", "output_length" and "hash_ids"`,
-	Kind:  "arrivals",
+	Name:      "mooncake",
+	Sees:      seesMooncake,
+	Open:      openMooncake,
+	TakesUnit: true,
+	Wants:     `JSON lines with "timestamp" (ms), "input_length", "output_length" and "hash_ids"`,
+	Kind:      "arrivals",
 }
 
 // mooncakeBlock is how many tokens an id stands for. The file does not say; where
@@ -53,16 +55,19 @@ type mooncake struct {
 	hasBlocks   bool
 	hasSessions bool
 	unit        stampUnit
+	unitNote    string
 	origin      int64        // Unix nanoseconds of arrival_ns = 0; 0 for relative times
 	foreign     atomic.Int64 // rows with keys that were passed over
 }
 
 // openMooncake looks at the first block: which columns there are, the unit of the
 // stamps, and the size of a prefix block.
-func openMooncake(first read.Block) (*read.Arrivals, read.Block, error) {
+func openMooncake(first read.Block, unit string) (*read.Arrivals, read.Block, error) {
 	first.Data = bytes.TrimPrefix(first.Data, read.ByteOrderMark)
 	p := &mooncake{}
-	p.look(first)
+	if err := p.look(first, unit); err != nil {
+		return nil, first, err
+	}
 	t := &read.Arrivals{Parser: p, About: read.About{TimeUnit: p.unit.name}, Columns: strings.Join(read.ColumnNames(p.Schema()), ", ")}
 	if p.unit.isUnix {
 		t.About.OriginAt = new(time.Unix(0, p.origin).UTC())
@@ -77,8 +82,8 @@ func openMooncake(first read.Block) (*read.Arrivals, read.Block, error) {
 // notes are what a reader of the numbers must know, once all rows have been read.
 func (p *mooncake) notes(sum read.Counts) []string {
 	var notes []string
-	if p.unit.isUnix {
-		notes = append(notes, "stamps are Unix "+p.unit.name+", by their magnitude")
+	if p.unitNote != "" {
+		notes = append(notes, p.unitNote)
 	}
 	if p.hasBlocks && p.blockTokens == 0 {
 		notes = append(notes, "block ids stand for no fixed number of tokens: they show what is reused, and no prompt can be made of them")
@@ -88,22 +93,10 @@ func (p *mooncake) notes(sum read.Counts) []string {
 	if p.blockTokens > 0 && sum.Extra > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.Extra, p.blockTokens))
 	}
-	if !p.unit.isUnix && looksLikeUnixSeconds(sum) {
-		notes = append(notes, "stamps look like Unix seconds; read as milliseconds")
-	}
 	if rows := p.foreign.Load(); rows > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have keys that were passed over", rows))
 	}
 	return notes
-}
-
-// looksLikeUnixSeconds doubts stamps that were read as milliseconds since the trace
-// began: the first would be eleven days into the trace. As Unix seconds they would
-// be of this century, with a request at least every quarter of an hour.
-func looksLikeUnixSeconds(sum read.Counts) bool {
-	const stamp, least, most, meanGap = int64(1e6), int64(1e9), int64(1e10), int64(900)
-	first, last := sum.First/stamp, sum.Last/stamp
-	return min(first, last) >= least && max(first, last) < most && last-first <= meanGap*sum.Kept
 }
 
 // blockSizes are the usual ones. Of two that fit equally well, the first is used.
@@ -112,24 +105,22 @@ var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
 // look decides from the first block which columns there are, what a stamp counts,
 // and how many tokens a prefix block has: the size that fits the most rows exactly.
 // Where none fits half of at least twenty rows, ids are of no fixed size.
-func (p *mooncake) look(first read.Block) {
+func (p *mooncake) look(first read.Block, saidUnit string) error {
 	const many = 20
 	fits := make([]int, len(blockSizes))
-	rowsOfBlocks, isFirst := 0, true
-	p.unit = unixUnits[len(unixUnits)-1]
+	rowsOfBlocks := 0
+	var seen stamps
+	p.unit = inMilliseconds
 	var r mooncakeRow
 	first.Rows(&read.Batch{}, func(_ int64, line []byte) *read.Reject {
-		if unit, ok := stampUnitOf(line); isFirst && ok {
+		if unit, ok := stampUnitOf(line, saidUnit); seen.count == 0 && ok {
 			p.unit = unit
 		}
 		r.unit = &p.unit
 		if r.parse(line) != nil {
 			return nil
 		}
-		if isFirst && p.unit.isUnix {
-			p.origin = r.arrival / 1000 * 1000 // an SQL timestamp holds microseconds
-		}
-		isFirst = false
+		seen.add(r.arrival)
 		if len(r.ids) > 0 {
 			rowsOfBlocks++
 		}
@@ -146,6 +137,15 @@ func (p *mooncake) look(first read.Block) {
 	if p.blockTokens = blockSizes[slices.Index(fits, most)]; rowsOfBlocks >= many && 2*most < rowsOfBlocks {
 		p.blockTokens = 0
 	}
+	if saidUnit == "" {
+		if err := p.settle(&seen); err != nil {
+			return err
+		}
+	}
+	if p.unit.isUnix {
+		p.origin = seen.first / 1000 * 1000 // an SQL timestamp holds microseconds
+	}
+	return nil
 }
 
 // Schema has columns for blocks and sessions only where the first block has any.

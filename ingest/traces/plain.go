@@ -26,6 +26,7 @@ var Plain = read.Format{
 	Wants:        "columns, or JSON keys, for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
 	IsGuess:      true,
 	TakesColumns: true,
+	TakesUnit:    true,
 	Kind:         "arrivals",
 }
 
@@ -93,7 +94,7 @@ func readTable(d *read.Document, out *read.Rows, of dialect) error {
 	}
 	line := read.FirstLine(d.First.Data)
 	t := newRequestTable(out)
-	t.isNone = of.isNone
+	t.isNone, t.saidUnit = of.isNone, d.TimeUnit
 	switch {
 	case len(line) > 0 && line[0] == '{':
 		err = readJSONTable(d, t, names)
@@ -252,8 +253,14 @@ func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Ro
 		return err
 	}
 	t := newRequestTable(out)
+	t.saidUnit = d.TimeUnit
 	rows, err := d.WithLines(lines)
 	if err == io.EOF { // no row, or no column of use
+		for _, name := range names {
+			if p := columns.of(name).part; p != noPart {
+				t.names[p] = name
+			}
+		}
 		return t.complete()
 	}
 	if err != nil {

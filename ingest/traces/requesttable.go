@@ -21,17 +21,18 @@ type request [partCount][]byte
 // What it has to assume (units, zones, null tokens of failed requests) it notes
 // once.
 type requestTable struct {
-	out     *read.Rows
-	names   [partCount]string // what the file calls each part that it has
-	units   [partCount]timeUnit
-	isKnown [partCount]bool // the unit is settled
-	clock   read.Clock
-	origin  int64 // Unix nanoseconds of arrival_ns = 0; 0 for relative times
-	begun   bool
-	tenants read.Numbered
-	people  read.Numbered // sessions whose ids are more than ids
-	blocks  int64
-	isNone  func(r *request) bool // tells of records that are not requests to a model; may be nil
+	out      *read.Rows
+	names    [partCount]string // what the file calls each part that it has
+	units    [partCount]timeUnit
+	isKnown  [partCount]bool // the unit is settled
+	saidUnit string          // of an instant whose column has none; empty: its size tells it
+	clock    read.Clock
+	origin   int64 // Unix nanoseconds of arrival_ns = 0; 0 for relative times
+	begun    bool
+	tenants  read.Numbered
+	people   read.Numbered // sessions whose ids are more than ids
+	blocks   int64
+	isNone   func(r *request) bool // tells of records that are not requests to a model; may be nil
 
 	others    int64 // records that are none
 	answered  int64 // rows that a gateway answered itself
@@ -163,6 +164,10 @@ func (t *requestTable) settle(p part, text []byte) {
 		return
 	}
 	unit, isUnix := unitOfStamp(text)
+	if digits, isSaid := unitDigits[t.saidUnit]; isSaid {
+		t.units[p] = timeUnit(digits)
+		return
+	}
 	t.units[p] = unit
 	switch {
 	case isUnix:

@@ -23,6 +23,12 @@ type Config struct {
 	StepTime func(Step) time.Duration
 }
 
+// KVTokens is the size of the KV cache, in tokens.
+func (c *Config) KVTokens() int { return c.KVBlocks * c.BlockSize }
+
+// SetBlockSize cuts the KV cache into blocks of so many tokens; it stays as large as it is.
+func (c *Config) SetBlockSize(tokens int) { c.KVBlocks, c.BlockSize = c.KVTokens()/tokens, tokens }
+
 // Step is the work of one engine step, in the quantities that its duration
 // depends on: weights are read once per step, KV once per context token, and
 // prefill adds matrix work per token and attention work per query-key pair.

@@ -256,7 +256,7 @@ func (v *Virtual) yield(q *Sequence, s *stretch, end time.Duration) {
 	}
 }
 
-// keep remembers a stretch for as long as a running request has tokens in it.
+// keep remembers a stretch for as long as a request has tokens in it that runs or is just over.
 func (v *Virtual) keep(s stretch) {
 	if !v.keepsIt {
 		return
@@ -266,12 +266,18 @@ func (v *Virtual) keep(s stretch) {
 		return
 	}
 	oldest := v.done
+	needs := func(job *Job) {
+		if len(job.runs) > 0 {
+			oldest = min(oldest, job.runs[0].step)
+		}
+	}
 	for _, list := range [][]*Sequence{v.sched.running, v.sched.waiting} {
 		for _, q := range list {
-			if runs := q.Owner.(*Job).runs; len(runs) > 0 {
-				oldest = min(oldest, runs[0].step)
-			}
+			needs(q.Owner.(*Job))
 		}
+	}
+	for _, job := range v.over {
+		needs(job)
 	}
 	n := 0
 	for n < len(v.past) && v.past[n].first+int64(v.past[n].steps) <= oldest {

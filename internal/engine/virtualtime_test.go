@@ -45,6 +45,28 @@ func playOn(v *Virtual, jobs []*Job, at []time.Duration, tokens map[*Job][]time.
 	}
 }
 
+// Instants of a request that had just ended were dropped with those that nobody needed any more: every 4,096 stretches it got others',
+// or none.
+func TestTokensOfARequestThatHasJustEndedAreKept(t *testing.T) {
+	v, err := NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []*Job
+	var at []time.Duration
+	for i := range 5000 { // each alone: its prompt is a stretch, and its other tokens are one
+		jobs, at = append(jobs, &Job{Prompt: 100, Output: 3}), append(at, time.Duration(i)*time.Second)
+	}
+	tokens := map[*Job][]time.Duration{}
+	playOn(v, jobs, at, tokens)
+	for i, job := range jobs {
+		ms := 10 * time.Millisecond
+		if want := []time.Duration{at[i] + ms, at[i] + 2*ms, at[i] + 3*ms}; !slices.Equal(tokens[job], want) {
+			t.Fatalf("job %d: got %v, want %v", i, tokens[job], want)
+		}
+	}
+}
+
 // walked plays the same jobs step by step, as the engine behind HTTP does: what Virtual must agree with.
 func walked(cfg Config, jobs []*Job, at []time.Duration) (tokens map[*Job][]time.Duration, preempted, hits int) {
 	cfg, _ = cfg.WithDefaults()

@@ -148,7 +148,7 @@ func (s *Scanner) digits() (count int) {
 }
 
 // Integers appends an array of integers of 0 and more that fit N.
-func Integers[N int32 | uint64](s *Scanner, into []N) ([]N, bool) {
+func Integers[N int64 | uint64](s *Scanner, into []N) ([]N, bool) {
 	const mostDigits = 19 // always fit into 64 bits
 	if !s.Take('[') {
 		return into, false
@@ -157,8 +157,8 @@ func Integers[N int32 | uint64](s *Scanner, into []N) ([]N, bool) {
 		return into, true
 	}
 	most := uint64(math.MaxUint64)
-	if unsafe.Sizeof(N(0)) == 4 {
-		most = math.MaxInt32
+	if _, isSigned := any(N(0)).(int64); isSigned {
+		most = math.MaxInt64
 	}
 	text, at := s.text, s.at
 	for {

@@ -28,7 +28,7 @@ var reads = []func(*jsonscan.Scanner) (any, bool){
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := s.Whole(); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := s.Real(); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := s.Text(); return string(v), ok },
-	func(s *jsonscan.Scanner) (any, bool) { v, ok := jsonscan.Integers(s, []int32{}); return v, ok },
+	func(s *jsonscan.Scanner) (any, bool) { v, ok := jsonscan.Integers(s, []int64{}); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := jsonscan.Integers(s, []uint64{}); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { return nil, s.Skip() },
 	func(s *jsonscan.Scanner) (any, bool) { v := s.Word("true"); return v, v || s.Word("false") },
@@ -86,7 +86,7 @@ func FuzzValuesAreThoseOfEncodingJSON(f *testing.F) {
 
 func BenchmarkScanner(b *testing.B) {
 	line := []byte(`{"seq":12345,"due_s":0.000805202,"session":"a b","ids":[50166,62668,70082,80001,90233,100477,110682,120933],"new":{"a":[1,2]}}`)
-	var numbers []int32
+	var numbers []int64
 	b.SetBytes(int64(len(line)))
 	b.ReportAllocs()
 	for b.Loop() {

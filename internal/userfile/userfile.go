@@ -1,7 +1,7 @@
-// Package userfile opens the files that a user names. Such a name may lead to something that is not a file: a device
+// Package userfile opens the files that a user names, to read them or to add to them. Such a name may lead to something that is not a file: a device
 // that never ends, or a pipe that nobody writes to. Open refuses the first and does not wait for the second, so that
 // no verb hangs without a message. A pipe that somebody writes to, such as the shell's <(command), is read like a
-// file.
+// file. Grow gives a file to one process at a time.
 package userfile
 
 import (

@@ -18,6 +18,7 @@ create macro macros.gauges_between(source_ids, from_at, until_at) as table (
         series.target,
         series.engine,
         series.gpu,
+        series.repeats,
         series.quantity,
         epoch(sources.origin_at) + metrics.at_ns / 1e9 as at_s,
         metrics.value,
@@ -70,9 +71,9 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
         select
             source_id,
             floor(at_s / 900)::bigint as quarter,
-            sum(base_value) filter (where quantity = 'running_requests') as running,
-            sum(base_value) filter (where quantity = 'waiting_requests') as waiting,
-            avg(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
+            sum(base_value / repeats) filter (where quantity = 'running_requests') as running,
+            sum(base_value / repeats) filter (where quantity = 'waiting_requests') as waiting,
+            max(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
         from macros.gauges_between(source_ids, from_at, until_at)
         where quantity in ('running_requests', 'waiting_requests', 'kv_used_ratio')
         group by
@@ -124,7 +125,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             until_s,
             increase,
             median(until_s - from_s) over (partition by source_id, target, name) as usual_s
-        from macros.growth_between(source_ids, from_at, until_at)
+        from macros.growth_of(source_ids, null::varchar[], from_at, until_at)
         where until_s > from_s
             and (
                 quantity in ('itl_s', 'tpot_s') and part in ('sum', 'count')
@@ -141,7 +142,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             from_s,
             until_s,
             increase,
-            unnest(range(floor(from_s / 900)::bigint, ceil(until_s / 900)::bigint)) as quarter
+            unnest(macros.bins_touched(from_s, until_s, 900)) as quarter
         from grown
         where until_s - from_s <= 1.25e0 * usual_s
     ),
@@ -151,7 +152,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             source_id,
             quarter,
             counted,
-            sum(increase * (least(until_s, (quarter + 1) * 900) - greatest(from_s, quarter * 900)) / (until_s - from_s)) as increase
+            sum(increase * macros.overlap_s(from_s, until_s, quarter, 900) / (until_s - from_s)) as increase
         from shared
         group by
             source_id,
@@ -220,8 +221,7 @@ create macro macros.gpu_quarters(source_ids, from_at, until_at) as table (
             avg(base_value) filter (where quantity = 'gpu_busy_ratio') as busy_ratio,
             avg(base_value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
             max(base_value) filter (where quantity = 'gpu_temperature_c') as temperature_c,
-            -- Idle (1) and clocks set by the user (2) are not throttling.
-            bool_or((value::ubigint & ~3::ubigint) <> 0) filter (where quantity = 'gpu_throttle_reasons') as is_throttled
+            bool_or(macros.throttle_causes(value) <> []) filter (where quantity = 'gpu_throttle_reasons') as is_throttled
         from macros.gauges_between(source_ids, from_at, until_at)
         where gpu is not null
             and quantity in (

@@ -36,6 +36,16 @@ create macro macros.arrivals_between(source_ids, from_at, until_at) as table (
 create macro macros.is_counting_gap(window_s, usual_s) as
     window_s > 600 and window_s > 3 * usual_s;
 
+-- The bins of a width that a stretch of time touches. Bin 0 begins at 0.
+--   select macros.bins_touched(250, 700, 300) as bins
+create macro macros.bins_touched(from_s, until_s, width_s) as
+    range(floor(from_s / width_s)::bigint, ceil(until_s / width_s)::bigint);
+
+-- How much of a stretch of time lies in a bin that it touches, seconds.
+--   select macros.overlap_s(250, 700, 0, 300) as overlap_s
+create macro macros.overlap_s(from_s, until_s, bin, width_s) as
+    least(until_s, (bin + 1) * width_s) - greatest(from_s, bin * width_s);
+
 -- What some sources counted in windows of time, from one instant to another (not included): requests, and tokens of prompts and answers, spread
 -- evenly over the bins of five minutes by the clock that a window touches. Windows are those of raw.rate_windows, and those between
 -- two looks at a server's counters; a server counts a request when it ends. Sources without dates have no rows.
@@ -95,10 +105,7 @@ create macro macros.counted_between(source_ids, from_at, until_at) as table (
     touched as (
         select
             *,
-            unnest(range(
-                floor(greatest(from_s, 0) / 300)::bigint,
-                ceil(least(until_s, epoch(until_at) - epoch(from_at)) / 300)::bigint
-            )) as bin
+            unnest(macros.bins_touched(greatest(from_s, 0), least(until_s, epoch(until_at) - epoch(from_at)), 300)) as bin
         from windows
     ),
 
@@ -112,8 +119,8 @@ create macro macros.counted_between(source_ids, from_at, until_at) as table (
             priority,
             is_gap,
             bin,
-            sum(amount * (least(until_s, (bin + 1) * 300) - greatest(from_s, bin * 300)) / (until_s - from_s)) as amount,
-            sum(least(until_s, (bin + 1) * 300) - greatest(from_s, bin * 300)) as covered_s,
+            sum(amount * macros.overlap_s(from_s, until_s, bin, 300) / (until_s - from_s)) as amount,
+            sum(macros.overlap_s(from_s, until_s, bin, 300)) as covered_s,
             bool_or(until_s - from_s > 300 + 1e-3) as is_coarse
         from touched
         group by all
@@ -187,10 +194,7 @@ create macro macros.counted_lengths(source_ids, from_at, until_at) as table (
     touched as (
         select
             *,
-            unnest(range(
-                floor(greatest(from_s, 0) / 3600)::bigint,
-                ceil(least(until_s, epoch(until_at) - epoch(from_at)) / 3600)::bigint
-            )) as hour
+            unnest(macros.bins_touched(greatest(from_s, 0), least(until_s, epoch(until_at) - epoch(from_at)), 3600)) as hour
         from grown
         where not macros.is_counting_gap(until_s - from_s, usual_s)
     ),
@@ -201,7 +205,7 @@ create macro macros.counted_lengths(source_ids, from_at, until_at) as table (
             hour,
             quantity,
             le,
-            sum(increase * (least(until_s, (hour + 1) * 3600) - greatest(from_s, hour * 3600)) / (until_s - from_s)) as up_to_le,
+            sum(increase * macros.overlap_s(from_s, until_s, hour, 3600) / (until_s - from_s)) as up_to_le,
             count(distinct series) as counters
         from touched
         group by all
@@ -228,10 +232,7 @@ create macro macros.counted_lengths(source_ids, from_at, until_at) as table (
     cells_of_hours as (
         select
             *,
-            unnest(range(
-                floor(greatest(from_s, 0) / 3600)::bigint,
-                ceil(least(until_s, epoch(until_at) - epoch(from_at)) / 3600)::bigint
-            )) as hour
+            unnest(macros.bins_touched(greatest(from_s, 0), least(until_s, epoch(until_at) - epoch(from_at)), 3600)) as hour
         from said
     )
 
@@ -245,7 +246,7 @@ create macro macros.counted_lengths(source_ids, from_at, until_at) as table (
         input_up_to,
         output_above,
         output_up_to,
-        sum(requests * (least(until_s, (hour + 1) * 3600) - greatest(from_s, hour * 3600)) / (until_s - from_s)) as requests
+        sum(requests * macros.overlap_s(from_s, until_s, hour, 3600) / (until_s - from_s)) as requests
     from cells_of_hours
     group by all
     union all

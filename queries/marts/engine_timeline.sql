@@ -8,6 +8,7 @@
 -- running_requests      in a batch
 -- waiting_requests      queued
 -- kv_used_ratio         share of the KV cache that is in use, mean over engines; 1 is full
+-- max_kv_used_ratio     of the engine whose cache is fullest
 -- prompt_tokens         computed since the look before
 -- generation_tokens     made since the look before
 -- finished_requests     ended since the look before, however
@@ -15,17 +16,38 @@
 -- interval_s            since the look before; null without times
 with said as (
     select
+        metrics.source_id,
+        metrics.source_name,
+        metrics.target,
+        metrics.look,
+        metrics.at_s,
+        metrics.engine,
+        metrics.quantity,
+        metrics.base_value,
+        metrics.base_value / metric_series.repeats as share_value
+    from staging.metrics
+    inner join staging.metric_series
+        on metric_series.source_id = metrics.source_id
+        and metric_series.name = metrics.name
+        and metric_series.labels = metrics.labels
+    where metrics.quantity in ('running_requests', 'waiting_requests', 'kv_used_ratio')
+    -- vLLM 0.9 and 0.10 say the KV cache's use under two names.
+    qualify metrics.priority = min(metrics.priority) over (partition by metrics.source_id, metrics.target, metrics.look, metrics.quantity)
+),
+
+engines as (
+    select
         source_id,
         source_name,
         target,
         look,
-        at_s,
-        quantity,
-        base_value
-    from staging.metrics
-    where quantity in ('running_requests', 'waiting_requests', 'kv_used_ratio')
-    -- vLLM 0.9 and 0.10 say the KV cache's use under two names.
-    qualify priority = min(priority) over (partition by source_id, target, look, quantity)
+        engine,
+        any_value(at_s) as at_s,
+        sum(share_value) filter (where quantity = 'running_requests') as running_requests,
+        sum(share_value) filter (where quantity = 'waiting_requests') as waiting_requests,
+        max(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
+    from said
+    group by all
 ),
 
 gauges as (
@@ -35,11 +57,16 @@ gauges as (
         target,
         look,
         any_value(at_s) as at_s,
-        sum(base_value) filter (where quantity = 'running_requests') as running_requests,
-        sum(base_value) filter (where quantity = 'waiting_requests') as waiting_requests,
-        avg(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
-    from said
-    group by all
+        sum(running_requests) as running_requests,
+        sum(waiting_requests) as waiting_requests,
+        avg(kv_used_ratio) as kv_used_ratio,
+        max(kv_used_ratio) as max_kv_used_ratio
+    from engines
+    group by
+        source_id,
+        source_name,
+        target,
+        look
 ),
 
 grown as (
@@ -71,6 +98,7 @@ select
     gauges.running_requests,
     gauges.waiting_requests,
     gauges.kv_used_ratio,
+    gauges.max_kv_used_ratio,
     grown.prompt_tokens,
     grown.generation_tokens,
     grown.finished_requests,

@@ -12,7 +12,8 @@
 -- second                        0-based: from so many seconds since the run began, one second long
 -- running                       requests that the engine runs
 -- queue_depth                   requests that wait in the engine
--- kv_usage_ratio                share of the KV cache in use: memory utilization as vLLM means it
+-- kv_usage_ratio                share of the KV cache in use, mean over engines: memory utilization as vLLM means it
+-- max_kv_usage_ratio            of the engine whose cache is fullest: where several share the address, the first to run out of room
 -- mean_batch_size               tokens generated per engine step; where steps are not counted, the requests running
 -- p99_queue_above_s             time in the engine's queue, 99th percentile in the minute before the second's end: above this, the lower
 --                               bound of the bucket of the server's histogram in which it lies (within a bucket nothing is known), seconds
@@ -38,6 +39,9 @@
 -- least_sm_clock_hz             of the slowest
 -- most_sm_clock_hz              of the fastest: one GPU that throttles slows all that share its model
 -- throttled_gpus                GPUs whose clock was held down for power, heat or the hardware
+-- heat_throttled_gpus           of these, for heat
+-- power_throttled_gpus          for power
+-- hardware_throttled_gpus       by the hardware, which does not say why
 with looks as (
     select
         run_id,
@@ -64,7 +68,7 @@ gains as (
         part,
         labels,
         value,
-        value - case when value >= lag(value) over of_series then lag(value) over of_series else 0 end as gain,
+        macros.counter_growth(value, coalesce(lag(value) over of_series, 0)) as gain,
         lag(at_s) over of_series as since_s
     from staging.server_samples
     window of_series as (partition by run_id, url, quantity, part, labels order by at_s)
@@ -78,6 +82,7 @@ spoken as (
         sum(value) filter (where quantity = 'running_requests') as running,
         sum(value) filter (where quantity = 'waiting_requests') as queue_depth,
         avg(value) filter (where quantity = 'kv_used_ratio') as kv_usage_ratio,
+        max(value) filter (where quantity = 'kv_used_ratio') as max_kv_usage_ratio,
         sum(gain) filter (where quantity = 'prompt_tokens') as prompt_tokens,
         sum(gain) filter (where quantity = 'generation_tokens') as generation_tokens,
         sum(gain) filter (where quantity = 'step_tokens' and part = 'count') as steps,
@@ -86,18 +91,17 @@ spoken as (
         sum(gain) filter (where quantity = 'finished_requests') as finished,
         sum(gain) filter (where quantity = 'preemptions') as preemptions,
         sum(gain) filter (where quantity = 'rejections') as rejections,
-        nullif(count(distinct labels) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
+        nullif(count(distinct macros.gpu_labels(labels, false)) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
         avg(value) filter (where quantity = 'gpu_sm_active_ratio') as sm_active_ratio,
         avg(value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
         sum(value) filter (where quantity = 'gpu_power_w') as power_w,
         max(value) filter (where quantity = 'gpu_temperature_c') as max_temperature_c,
         min(value) filter (where quantity = 'gpu_sm_clock_hz') as least_sm_clock_hz,
         max(value) filter (where quantity = 'gpu_sm_clock_hz') as most_sm_clock_hz,
-        count(*) filter (
-            where quantity = 'gpu_throttle_reasons'
-                -- Idle (1) and clocks set by the user (2) are not throttling.
-                and (value::ubigint & ~3::ubigint) <> 0
-        ) as throttled_gpus
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and macros.throttle_causes(value) <> []) as throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'heat')) as heat_throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'power')) as power_throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'hardware')) as hardware_throttled_gpus
     from gains
     group by
         run_id,
@@ -296,6 +300,7 @@ select
     spoken.running,
     spoken.queue_depth,
     spoken.kv_usage_ratio,
+    spoken.max_kv_usage_ratio,
     coalesce(spoken.generation_tokens / nullif(spoken.steps, 0), spoken.running) as mean_batch_size,
     queue_times.above_s as p99_queue_above_s,
     queue_times.up_to_s as p99_queue_up_to_s,
@@ -318,7 +323,10 @@ select
     spoken.max_temperature_c,
     spoken.least_sm_clock_hz,
     spoken.most_sm_clock_hz,
-    case when spoken.gpus > 0 then spoken.throttled_gpus end as throttled_gpus
+    case when spoken.gpus > 0 then spoken.throttled_gpus end as throttled_gpus,
+    case when spoken.gpus > 0 then spoken.heat_throttled_gpus end as heat_throttled_gpus,
+    case when spoken.gpus > 0 then spoken.power_throttled_gpus end as power_throttled_gpus,
+    case when spoken.gpus > 0 then spoken.hardware_throttled_gpus end as hardware_throttled_gpus
 from seconds
 left join spoken
     on spoken.run_id = seconds.run_id

@@ -10,7 +10,8 @@
 -- le            upper bound of a bucket, in the family's own unit
 -- is_counter    it only grows, except after a restart
 -- model         served name; null where the labels have none
--- engine        which of several engines of one server; null where the labels have none
+-- engine        which of several engines of one server, or data-parallel rank; null where the labels have none
+-- repeats       series that say the same, ranks of one scheduler, this one included
 -- target        which server, by the labels that a collector adds (instance, pod, ...); '' where there are none
 -- gpu           which GPU: its UUID, else host and number; null where it is of none
 -- exporter      address that a GPU was seen through; one GPU may be seen through two

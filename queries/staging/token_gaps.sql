@@ -4,13 +4,13 @@
 -- run_id   the replay
 -- seq      the request's place in its plan
 -- class    what the trace calls its kind
--- gap_us   from one chunk to the next, microseconds: as exact as it was measured
+-- gap_us   from one chunk to the next, microseconds: as exact as it was measured, up to 35 minutes
 -- itl_s    the same, seconds
 select
     run_id,
     seq,
     class,
-    offset_us - earlier_us as gap_us,
+    least(offset_us - earlier_us, 2147483647)::integer as gap_us,
     (offset_us - earlier_us) * 1e-6 as itl_s
 from (
     select

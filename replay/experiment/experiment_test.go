@@ -80,6 +80,28 @@ func TestRowsAreDoneInOrderWithTheirRepeats(t *testing.T) {
 	}
 }
 
+// Repeats of one plan say nothing of chance: each draws anew, and as in the other rows.
+func TestEachRepeatDrawsAnew(t *testing.T) {
+	seeds := func(f File) (all []any) {
+		for _, s := range f.Steps() {
+			all = append(all, s.Options["seed"])
+		}
+		return all
+	}
+	f := File{Repeats: 3, Send: "chat", rows: []row{{value: "1"}, {value: "2"}}}
+	if got, want := seeds(f), []any{nil, 2, 3, nil, 2, 3}; !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds %v, want %v", got, want)
+	}
+	f.Options = map[string]any{"seed": "7"}
+	if got, want := seeds(f), []any{"7", 8, 9, "7", 8, 9}; !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds %v, want %v", got, want)
+	}
+	f.Options, f.Send = nil, "plan.jsonl.zst"
+	if got, want := seeds(f), make([]any, 6); !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds of a plan %v, want none", got)
+	}
+}
+
 func TestTheStopRuleEndsBetweenRows(t *testing.T) {
 	p := &player{outcomes: []Outcome{Met, NotMet, Met}}
 	play(t, parsed(t, rates), filepath.Join(t.TempDir(), "log"), p)
@@ -100,7 +122,7 @@ func TestAnInvalidRowIsNoFailure(t *testing.T) {
 func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	f, path := parsed(t, rates), filepath.Join(t.TempDir(), "log")
 	first := &player{outcomes: []Outcome{Met, Met, Met}, dieAt: 4}
-	log, err := OpenLog(path, f, noon)
+	log, err := OpenLog(path, f, false, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +145,7 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	if len(third.did) != 0 {
 		t.Errorf("did %v of an experiment that had ended", third.did)
 	}
-	log, err = OpenLog(path, f, noon)
+	log, err = OpenLog(path, f, false, noon)
 	if err != nil || log.SeriesID != series {
 		t.Errorf("series %q, %v; want %q", log.SeriesID, err, series)
 	}
@@ -172,7 +194,7 @@ func TestAnExperimentGoesOnByTakingInWhatWasSent(t *testing.T) {
 func TestAChangedFileIsNotGoneOnWith(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	play(t, parsed(t, rates), path, &player{outcomes: []Outcome{Met, Met, Met}})
-	_, err := OpenLog(path, parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 3", 1)), noon)
+	_, err := OpenLog(path, parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 3", 1)), false, noon)
 	if err == nil || !strings.Contains(err.Error(), "has changed") || hint.Of(err) == "" {
 		t.Errorf("got %v, want that it has changed, with a hint", err)
 	}
@@ -215,7 +237,7 @@ func TestRowsThatChangeTwoThingsAreToldSo(t *testing.T) {
 
 func play(t *testing.T, f File, path string, p *player) []Done {
 	t.Helper()
-	log, err := OpenLog(path, f, noon)
+	log, err := OpenLog(path, f, false, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

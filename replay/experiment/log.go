@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tidemark/internal/hint"
@@ -46,7 +46,7 @@ type Done struct {
 // but is never skipped.
 type Log struct {
 	SeriesID string // the same for all runs of the experiment
-	file     *os.File
+	file     *userfile.Growing
 	done     map[[2]int]Done
 	wall     func() time.Time
 }
@@ -63,39 +63,52 @@ type logLine struct {
 }
 
 // OpenLog starts the journal at path, or continues the one that is there. A last line without its
-// end was cut by a kill and is dropped: its step had not ended.
-func OpenLog(path string, f File, wall func() time.Time) (*Log, error) {
-	l := &Log{done: map[[2]int]Done{}, wall: wall}
-	text, err := userfile.ReadAll(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if len(whole) > 0 {
-		if err := l.replay(whole, f); err != nil {
-			return nil, fmt.Errorf("experiment: %s: %w", path, err)
-		}
-	}
+// end was cut by a kill and is dropped: its step had not ended. With isFresh the journal that is
+// there is kept beside the new one, under the time.
+func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	aside := ""
+	if isFresh {
+		aside = strings.TrimSuffix(path, ".jsonl") + wall().UTC().Format(".20060102-150405") + ".jsonl"
+	}
+	file, err := userfile.Grow(path, aside)
+	if errors.Is(err, userfile.ErrBusy) {
+		return nil, hint.Errorf("experiment: %s: another process runs this experiment", path).Hint("wait for it")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	if err := errors.Join(l.file.Truncate(int64(len(whole))), seekEnd(l.file)); err != nil {
-		l.file.Close()
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	if len(whole) == 0 {
-		l.SeriesID = f.Name + "-" + wall().UTC().Format("20060102-150405")
-		return l, l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
+	l := &Log{done: map[[2]int]Done{}, wall: wall, file: file}
+	if err := l.begin(path, f); err != nil {
+		file.Close()
+		return nil, err
 	}
 	return l, nil
 }
 
-func seekEnd(file *os.File) error {
-	_, err := file.Seek(0, 2)
-	return err
+// begin reads what is there, or writes the first line.
+func (l *Log) begin(path string, f File) error {
+	text, err := userfile.ReadAll(path)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if len(whole) == 0 {
+		if err := l.file.Truncate(0); err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+		l.SeriesID = f.Name + "-" + l.wall().UTC().Format("20060102-150405")
+		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
+	}
+	if err := l.replay(whole, f); err != nil {
+		return fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	if err := l.file.Truncate(int64(len(whole))); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
 }
 
 // replay reads what an earlier process has written.

@@ -253,16 +253,24 @@ func (p *Plan) check(file io.Reader) error {
 	}
 	lines := int64(0)
 	for {
-		_, err := in.Next()
+		line, err := in.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %w", lines+2, unexpected(err))
 		}
-		lines++
+		if len(line) == 0 || line[0] != '{' {
+			return fmt.Errorf("line %d: not a request", lines+2)
+		}
+		if lines++; lines > p.header.Requests { // do not read on: what follows may have no end
+			return fmt.Errorf("holds more than the %d requests that its first line says", p.header.Requests)
+		}
 	}
-	if lines != p.header.Requests {
+	if lines == 0 {
+		return errors.New("holds no request")
+	}
+	if lines < p.header.Requests {
 		return fmt.Errorf("holds %d requests, its first line says %d", lines, p.header.Requests)
 	}
 	p.fingerprint = hex.EncodeToString(hash.Sum(nil))
@@ -324,6 +332,9 @@ func NewLineWriter(w io.Writer) (*LineWriter, error) {
 	return &LineWriter{enc}, err
 }
 
+// longestLine is in bytes: ten times a prompt of ten million tokens whose blocks have 128. A file that was made to fill the memory has longer ones.
+const longestLine = 16 << 20
+
 // LineReader yields the lines of a compressed stream.
 type LineReader struct {
 	dec *zstd.Decoder
@@ -351,7 +362,9 @@ func (l *LineReader) Next() ([]byte, error) {
 		l.big = append(l.big[:0], line...)
 		for err == bufio.ErrBufferFull {
 			line, err = l.buf.ReadSlice('\n')
-			l.big = append(l.big, line...)
+			if l.big = append(l.big, line...); len(l.big) > longestLine {
+				return nil, fmt.Errorf("longer than %d MiB, refused", longestLine>>20)
+			}
 		}
 		line = l.big
 	}

@@ -160,6 +160,12 @@ func ErrorBody(body []byte) *ServerError {
 	return decodeError(top)
 }
 
+// IsError says that a body names an error. Any other body of a status of 200 may be an answer.
+func IsError(body []byte) bool {
+	var top object
+	return json.Unmarshal(body, &top) == nil && top["choices"] == nil && (!isNull(top["error"]) || !isNull(top["detail"]) || text(top["message"]) != "")
+}
+
 // isNull treats an absent key and null alike, as all servers do.
 func isNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
 

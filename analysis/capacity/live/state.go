@@ -6,22 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tidemark/analysis/capacity"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // State is the file of a search: a header, then a line of JSON for each event (docs/files.md). One process has it at a time.
 type State struct {
 	Path   string
 	Header any // a pointer: written before the first event of a new file, and read from an earlier one
-	file   *os.File
+	file   *userfile.Growing
 }
 
 // OpenState opens or makes the file and returns the events in it. A last line that was cut by a kill is passed over; any other damage is an
@@ -30,21 +28,18 @@ func OpenState(path string, header any, isFresh bool) (s *State, events []capaci
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, nil, fmt.Errorf("capacity: %w", err)
 	}
+	aside := ""
 	if isFresh {
-		err := os.Rename(path, fmt.Sprintf("%s.%s.old", path, time.Now().UTC().Format("20060102T150405")))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("capacity: %w", err)
-		}
+		aside = fmt.Sprintf("%s.%s.old", path, time.Now().UTC().Format("20060102T150405"))
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	file, err := userfile.Grow(path, aside)
+	if errors.Is(err, userfile.ErrBusy) {
+		return nil, nil, hint.Errorf("capacity: %s: another process goes on with this search", path).Hint("wait for it, or ask another question: another --seed is one")
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("capacity: %w", err)
 	}
 	s = &State{Path: path, Header: header, file: file}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		file.Close()
-		return nil, nil, hint.Errorf("capacity: %s: another process goes on with this search", path).Hint("wait for it, or ask another question: another --seed is one")
-	}
 	if events, err = s.read(); err != nil {
 		file.Close()
 		return nil, nil, err
@@ -109,12 +104,7 @@ func (s *State) Write(e capacity.Event) error {
 }
 
 // Close gives the file up; one that nothing was written to is removed.
-func (s *State) Close() {
-	if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
-		os.Remove(s.Path)
-	}
-	s.file.Close()
-}
+func (s *State) Close() { s.file.Close() }
 
 // Answered is the answer that events end in, where more load would not change it; nil where there is none.
 func Answered(events []capacity.Event) *capacity.Answer {

@@ -227,10 +227,10 @@ func (f *File) coverage(text string) (by string, from, until time.Time, err erro
 	return BySpan, from, until, nil
 }
 
-// instant reads an instant with its offset, or a date, which is its midnight in the service's zone.
+// instant reads an instant with its offset, or a date, which is its first instant in the service's zone.
 func (f *File) instant(text string) (time.Time, error) {
-	if at, err := time.ParseInLocation(time.DateOnly, text, f.Zone); err == nil {
-		return at.UTC(), nil
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return FirstInstant(day.Year(), day.Month(), day.Day(), f.Zone).UTC(), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -245,15 +245,20 @@ func (f *File) readMetrics(where string, node *yamlfile.Node) error {
 		return yamlfile.Errorf(node, "%s: %w", where, hint.Misuse("%q is not the address of a Prometheus server", redacted(node.Value, at)).
 			Hint("write http://prometheus:9090; a password or token goes into the environment: TIDEMARK_PROMETHEUS_TOKEN"))
 	}
+	if at.RawQuery != "" || at.ForceQuery || at.Fragment != "" {
+		return yamlfile.Errorf(node, "%s: %w", where, hint.Misuse("the address of %s has a query, which would not be sent", at.Host).
+			Hint("leave out what follows the ?; a password or token goes into the environment: TIDEMARK_PROMETHEUS_TOKEN"))
+	}
 	f.Metrics = strings.TrimRight(node.Value, "/")
 	return nil
 }
 
-// redacted leaves out what may be a password.
+// redacted leaves out what may be a password or a token.
 func redacted(text string, at *url.URL) string {
 	if at != nil && at.User != nil {
-		return at.Redacted()
+		text = at.Redacted()
 	}
+	text, _, _ = strings.Cut(text, "?")
 	return text
 }
 
@@ -313,7 +318,7 @@ func (f *File) readReplicas(where string, node *yamlfile.Node) error {
 
 func (f *File) readPrice(where string, node *yamlfile.Node) error {
 	err := yamlfile.Fields{
-		"usd_per_gpu_hour": yamlfile.Number(&f.Price.USDPerGPUHour, func(v float64) bool { return v > 0 }, "above 0"),
+		"usd_per_gpu_hour": yamlfile.Price(&f.Price.USDPerGPUHour),
 		"source":           yamlfile.Text(&f.Price.Source),
 	}.Read(where, node)
 	if err != nil {

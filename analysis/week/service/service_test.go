@@ -63,6 +63,8 @@ func TestWhatIsWrongInAServiceFileIsNamedWithItsLine(t *testing.T) {
 		{"replicas out of order", "2026-11-18", "2025-11-18", "line 7: replicas[1].from: 2025-11-18 is not after"},
 		{"a day that does not exist", "2026-11-18", "2026-11-31", `line 7: replicas[1].from: "2026-11-31" is no date`},
 		{"a password in the address", "http://prometheus", "http://me:secret@prometheus", "line 4: metrics"},
+		{"a token in the address", "http://prometheus:9090", "http://prometheus:9090/p?token=secret", "line 4: metrics: the address of prometheus:9090 has a query"},
+		{"a token in what is no address", "http://prometheus:9090", "prometheus/p?token=secret", `line 4: metrics: "prometheus/p" is not the address`},
 		{"an unknown field of the deployment", "max_num_seqs", "max_seqs", `line 6: deployment: unknown key "max_seqs"`},
 		{"a coverage that ends before it starts", "2026-11-16/2026-11-23T01:00:00Z", "2026-11-23/2026-11-16", "line 3: traffic[2].covers"},
 		{"a name with a slash", "service: chat", "service: a/b", `line 1: service: "a/b"`},
@@ -82,6 +84,38 @@ func TestWhatIsWrongInAServiceFileIsNamedWithItsLine(t *testing.T) {
 	}
 }
 
+// A date that begins at 01:00 began at 23:00 of the day before.
+func TestADateBeginsAtItsFirstInstant(t *testing.T) {
+	for _, c := range []struct{ date, zone, want string }{
+		{"2026-09-06", "America/Santiago", "2026-09-06T04:00:00Z"}, // 24:00 is 01:00
+		{"2026-09-07", "America/Santiago", "2026-09-07T03:00:00Z"},
+		{"2026-04-05", "America/Santiago", "2026-04-05T04:00:00Z"}, // 24:00 is 23:00 again
+		{"2026-03-08", "America/Havana", "2026-03-08T05:00:00Z"},   // 00:00 is 01:00
+		{"2026-11-01", "America/Havana", "2026-11-01T04:00:00Z"},   // 01:00 is 00:00 again
+		{"2026-03-29", "Atlantic/Azores", "2026-03-29T01:00:00Z"},  // 00:00 is 01:00
+		{"2026-03-29", "Europe/Berlin", "2026-03-28T23:00:00Z"},
+		{"2011-12-31", "Pacific/Apia", "2011-12-30T10:00:00Z"}, // the day before is left out
+		{"2026-11-18", "UTC", "2026-11-18T00:00:00Z"},
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := File{Zone: zone}
+		if at, err := f.instant(c.date); err != nil || at.Format(time.RFC3339) != c.want {
+			t.Errorf("%s in %s: got %s, %v; want %s", c.date, c.zone, at.Format(time.RFC3339), err, c.want)
+		}
+	}
+	zone, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sunday := Week{2026, 36, zone}.Sunday()
+	if got := sunday.Format(time.RFC3339); got != "2026-09-06T01:00:00-03:00" {
+		t.Errorf("the Sunday of 2026-W36 begins at %s", got)
+	}
+}
+
 func TestAWeekHasTheHoursOfItsClock(t *testing.T) {
 	for _, c := range []struct {
 		week, zone, start string
@@ -96,6 +130,7 @@ func TestAWeekHasTheHoursOfItsClock(t *testing.T) {
 		{"2026-W53", "UTC", "2026-12-28T00:00:00Z", 168, 167, "2027-01-03 23:00+00:00"},
 		{"2026-W14", "Australia/Lord_Howe", "2026-03-29T13:00:00Z", 169, 168, "2026-04-05 23:30+10:30"},
 		{"2026-W40", "Australia/Lord_Howe", "2026-09-27T13:30:00Z", 168, 167, "2026-10-04 23:30+11:00"},
+		{"2026-W36", "America/Santiago", "2026-08-31T04:00:00Z", 167, 144, "2026-09-06 01:00-03:00"},
 		{"2027-W01", "Asia/Kolkata", "2027-01-03T18:30:00Z", 168, 0, "2027-01-04 00:00+05:30"},
 	} {
 		zone, err := time.LoadLocation(c.zone)

@@ -33,11 +33,29 @@ func WeekOf(at time.Time) Week {
 
 func (w Week) String() string { return fmt.Sprintf("%04d-W%02d", w.Year, w.Number) }
 
-// day is the local midnight of a day of the week; 0 is Monday, 7 the Monday after.
+// day is the first instant of a day of the week; 0 is Monday, 7 the Monday after.
 func (w Week) day(n int) time.Time {
 	fourth := time.Date(w.Year, time.January, 4, 0, 0, 0, 0, w.Zone) // is always in week 1
 	sinceMonday := (int(fourth.Weekday()) + 6) % 7
-	return time.Date(w.Year, time.January, 4-sinceMonday+7*(w.Number-1)+n, 0, 0, 0, 0, w.Zone)
+	return FirstInstant(w.Year, time.January, 4-sinceMonday+7*(w.Number-1)+n, w.Zone)
+}
+
+// FirstInstant of a local date: its midnight, or where a clock that is set forward has none, the instant at which it is set. time.Date
+// would then give an instant of the day before.
+func FirstInstant(year int, month time.Month, day int, zone *time.Location) time.Time {
+	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	for at := time.Date(year, month, day-1, 12, 0, 0, 0, zone); ; {
+		_, offset := at.Zone()
+		_, change := at.ZoneBounds()
+		begin := midnight.Add(-time.Duration(offset) * time.Second).In(zone)
+		if change.IsZero() || begin.Before(change) {
+			return begin
+		}
+		if _, offset := change.Zone(); !change.Before(midnight.Add(-time.Duration(offset) * time.Second)) {
+			return change
+		}
+		at = change
+	}
 }
 
 // Start is its first instant.

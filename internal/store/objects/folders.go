@@ -19,6 +19,9 @@ import (
 // runFile is the object of a run's folder that is written last. It says whether the client has ended.
 const runFile = "run.json"
 
+// fetchedFile marks a folder as a copy of one in a bucket. It holds the address.
+const fetchedFile = ".fetched"
+
 // KeepFolder copies the folder of a run that is being sent, soon and then at intervals, so that what was measured is not lost with the
 // machine. A copy that fails is left to the next one, and at the end to PutFolder, which comes after stop.
 func (s *Store) KeepFolder(ctx context.Context, folder string, every time.Duration) (stop func()) {
@@ -45,7 +48,7 @@ func (s *Store) PutFolder(ctx context.Context, folder string) error {
 	}
 	var names []string
 	for _, file := range files {
-		if file.Type().IsRegular() && file.Name() != runFile && file.Name() != runFile+".new" { // which is about to be renamed
+		if file.Type().IsRegular() && file.Name() != runFile && file.Name() != runFile+".new" && file.Name() != fetchedFile { // the second is about to be renamed
 			names = append(names, file.Name())
 		}
 	}
@@ -89,7 +92,8 @@ func (s *Store) fetchTo(ctx context.Context, name, to string) error {
 }
 
 // FetchFolders copies the run folders whose address matches, as s3://bucket/results/RUN-shard-*, into a local folder, and names them. One
-// that is there already stays, unless its client had not ended: the folder of a run that has ended does not change.
+// that is there already stays, unless its client had not ended: the folder of a run that has ended does not change. What was not fetched is
+// never replaced: it may be newer, and be written at this moment.
 func FetchFolders(ctx context.Context, address, into string) (folders []string, err error) {
 	s, pattern, err := openAbove(address)
 	if err != nil {
@@ -138,8 +142,15 @@ func FetchFolders(ctx context.Context, address, into string) (folders []string, 
 
 // fetchFolder copies to the side and renames, so that the folder is there whole or not at all.
 func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, to string) error {
-	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) && !isRunning(to) {
-		return err
+	address := s.at.String() + "/" + folder
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil || !isRunning(to) {
+			return err
+		}
+		if !isCopy(to, address, files) {
+			return hint.Errorf("%s is not a copy of %s, and its client has not ended", to, address).
+				Hint("ingest the folder that is there (tidemark ingest %s), or fetch into another one: --runs DIR", to)
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -154,7 +165,8 @@ func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, 
 			return err
 		}
 	}
-	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(to)); err != nil {
+	mark := os.WriteFile(filepath.Join(beside, fetchedFile), []byte(address+"\n"), 0o644)
+	if err := errors.Join(mark, os.Chmod(beside, 0o755), os.RemoveAll(to)); err != nil {
 		return err
 	}
 	return os.Rename(beside, to)
@@ -165,6 +177,15 @@ func isRunning(folder string) bool {
 	text, err := os.ReadFile(filepath.Join(folder, runFile))
 	var said struct{ Status string }
 	return err == nil && json.Unmarshal(text, &said) == nil && said.Status == "running"
+}
+
+// isCopy says that a folder was fetched from an address and holds nothing else.
+func isCopy(folder, address string, files []string) bool {
+	mark, err := os.ReadFile(filepath.Join(folder, fetchedFile))
+	entries, unreadable := os.ReadDir(folder)
+	return err == nil && unreadable == nil && strings.TrimSpace(string(mark)) == address && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != fetchedFile && !slices.Contains(files, e.Name())
+	})
 }
 
 // openAbove opens the prefix that holds an object, or objects that match a pattern, and gives the name below it.

@@ -58,6 +58,48 @@ func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
 	}
 }
 
+// A folder of the same name that says "running" was deleted, though it was the newer one, and may be written at this moment.
+func TestAFolderThatWasNotFetchedStays(t *testing.T) {
+	server := objectstest.New(t)
+	store := at(t, server)
+	folder := made(t, "one-shard-0-of-1", "run.json", "requests.jsonl.zst")
+	if err := store.PutFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	own, copied := filepath.Join(t.TempDir(), "own"), filepath.Join(t.TempDir(), "copied")
+	write := func(into, name, content string) {
+		path := filepath.Join(into, "one-shard-0-of-1", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fetch := func(into string) error {
+		_, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", into)
+		return err
+	}
+	write(own, "run.json", `{"status": "running"}`)
+	if err := fetch(copied); err != nil {
+		t.Fatal(err)
+	}
+	write(copied, "run.json", `{"status": "running"}`)
+	write(copied, "notes.txt", "mine")
+	for into, kept := range map[string]string{own: "run.json", copied: "notes.txt"} {
+		err := fetch(into)
+		if err == nil || !strings.Contains(err.Error(), "is not a copy of s3://traffic/some/prefix/one-shard-0-of-1") {
+			t.Errorf("%s: got %v", filepath.Base(into), err)
+		}
+		if _, err := os.Stat(filepath.Join(into, "one-shard-0-of-1", kept)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(copied, "one-shard-0-of-1", "notes.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetch(copied); err != nil {
+		t.Errorf("a copy alone: %v", err)
+	}
+}
+
 // run.json is sent last: without it the client has only begun.
 func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
 	server := objectstest.New(t)

@@ -66,7 +66,11 @@ func (s *Store) Read(ctx context.Context, name, tag string) (content []byte, new
 		return nil, "", s.said(name, err)
 	}
 	defer body.Close()
-	content, err = io.ReadAll(body)
+	const most = 256 << 20 // bytes; a manifest of a hundred thousand parts has 40 MB
+	content, err = io.ReadAll(io.LimitReader(body, most+1))
+	if err == nil && len(content) > most {
+		return nil, "", hint.Errorf("%s/%s: has more than %d MiB, and is read whole", s.at, name, most>>20).Hint("see what it is")
+	}
 	return content, info.ETag, s.said(name, err)
 }
 
@@ -174,16 +178,16 @@ func (s *Store) Remove(ctx context.Context, list []Object) error {
 	return errors.Join(errs...)
 }
 
-// EndUploads ends uploads of large objects that began before an instant and were never completed. Their parts take room,
+// EndUploads ends uploads of large objects of some names that began before an instant and were never completed. Their parts take room,
 // and no listing shows them.
-func (s *Store) EndUploads(ctx context.Context, before time.Time) error {
+func (s *Store) EndUploads(ctx context.Context, before time.Time, isNamed func(name string) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for upload := range s.client.Client.ListIncompleteUploads(ctx, s.at.Bucket, s.at.key(""), true) {
 		if upload.Err != nil {
 			return s.said("", upload.Err)
 		}
-		if upload.Initiated.Before(before) {
+		if upload.Initiated.Before(before) && isNamed(strings.TrimPrefix(upload.Key, s.at.key(""))) {
 			if err := s.client.AbortMultipartUpload(ctx, s.at.Bucket, upload.Key, upload.UploadID); err != nil {
 				return s.said(upload.Key, err)
 			}

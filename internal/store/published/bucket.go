@@ -6,7 +6,7 @@ package published
 //
 //	manifest.json                                               names everything else; replaced last
 //	snapshots/NUMBER.duckdb                                     latest.duckdb
-//	lake/<schema>.<relation>/run_date=.../run_id=R/part.NUMBER.parquet
+//	lake/<schema>.<relation>/run_date=.../run=R/part.NUMBER.parquet
 //
 // NUMBER is another one for each publication, so that no object ever changes: who has read a manifest finds all that it
 // names, byte for byte. An object that the next manifest does not name is listed there as retired and removed an hour
@@ -97,16 +97,17 @@ type Sent struct {
 
 // sending is one Send at work.
 type sending struct {
-	store     *objects.Store
-	to        objects.Address
-	warehouse string
-	folder    string
-	version   string
-	publisher string
-	replace   bool
-	thorough  bool
-	result    Sent
-	mine      map[string]string // objects that this process has written, by what is in them
+	store      *objects.Store
+	to         objects.Address
+	warehouse  string
+	folder     string
+	version    string
+	publisher  string
+	replace    bool
+	thorough   bool
+	result     Sent
+	isReplaced bool              // the manifest is the new one
+	mine       map[string]string // objects that this process has written, by what is in them
 }
 
 // Send brings a bucket up to date with the folder beside the warehouse. The warehouse need not be open. replace takes the
@@ -153,7 +154,10 @@ func (s *sending) afterFailure(ctx context.Context, err error) error {
 		_ = s.store.Remove(ctx, left) // else a later publication does
 	}
 	todo := hint.Of(err)
-	if todo == "" {
+	switch {
+	case s.isReplaced:
+		todo = fmt.Sprintf(`readers see the new state; what is old was not removed, and the next "tidemark publish --publish %s" removes it`, s.to)
+	case todo == "":
 		todo = fmt.Sprintf(`readers see the state before; "tidemark publish --publish %s" tries again`, s.to)
 	}
 	failed := hint.Errorf("publish into %s: %w", s.to, err)
@@ -190,6 +194,7 @@ func (s *sending) once(ctx context.Context) error {
 		return err
 	}
 	s.result.IsFirst = tag == ""
+	s.isReplaced = true
 	return s.tidy(ctx, old, *next)
 }
 
@@ -411,7 +416,7 @@ func (s *sending) tidy(ctx context.Context, old, now bucketManifest) error {
 			remove = append(remove, o)
 		}
 	}
-	_ = s.store.EndUploads(ctx, clock.Add(-leftAfter)) // not every server can
+	_ = s.store.EndUploads(ctx, clock.Add(-leftAfter), isOurObject) // not every server can
 	if err := s.store.Remove(ctx, remove); err != nil {
 		return hint.Errorf("it is published, and what is older cannot be removed: %w", err).Hint("%s", hint.Of(err))
 	}
@@ -513,8 +518,11 @@ func emptyBucket(ctx context.Context, place bucketPlace, version string, off boo
 			isOurs, err = true, nil
 		}
 		isThere := tag != ""
-		if err != nil || isThere && !isOurs || !off && (!isThere || old.IsOff) {
+		if err != nil || isThere && !isOurs {
 			return false, err
+		}
+		if !off && (!isThere || old.IsOff) { // nothing is published, but a publisher that was killed may have left rows
+			return false, removeAll(ctx, store)
 		}
 		next := bucketManifest{Format: bucketFormat, IsOff: off, Version: version, Publisher: place.publisher, Published: time.Now().UTC().Format(time.RFC3339), Parts: []Part{}, Retired: []retired{}}
 		text, err := json.MarshalIndent(next, "", " ")
@@ -528,14 +536,24 @@ func emptyBucket(ctx context.Context, place bucketPlace, version string, off boo
 		if err != nil {
 			return false, err
 		}
-		there, err := store.ListVersions(ctx)
-		if err != nil {
-			return false, err
-		}
-		there = slices.DeleteFunc(there, func(o objects.Object) bool {
-			return !isOurObject(o.Name) && o.Name != bucketManifestName || o.Name == bucketManifestName && o.IsNow()
-		})
-		return true, store.Remove(ctx, there)
+		return true, removeAll(ctx, store)
 	}
 	return false, objects.ErrChanged
+}
+
+// removeAll removes what was published, old versions too, and what was not published whole; the manifest of now stays.
+func removeAll(ctx context.Context, store *objects.Store) error {
+	there, err := store.ListVersions(ctx)
+	if err != nil {
+		return err
+	}
+	there = slices.DeleteFunc(there, func(o objects.Object) bool {
+		return !isOurObject(o.Name) && o.Name != bucketManifestName || o.Name == bucketManifestName && o.IsNow()
+	})
+	err = store.Remove(ctx, there)
+	// Its clock may be ahead of this one's.
+	if unended := store.EndUploads(ctx, time.Now().AddDate(1, 0, 0), isOurObject); unended != nil {
+		err = errors.Join(err, fmt.Errorf("uploads that were broken off cannot be ended: %w", unended))
+	}
+	return err
 }

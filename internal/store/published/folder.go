@@ -86,22 +86,70 @@ func (m Manifest) write(folder string, mode fs.FileMode) error {
 	})
 }
 
-// replace writes a file under another name, syncs it and renames it.
+// temporaryMark is in the names under which files are written; a random number follows it.
+const temporaryMark = ".tmp-"
+
+// replace writes a file under another name, syncs it and renames it. That name is new: a link that somebody has put there would lead to a
+// file of the user's.
 func replace(path string, mode fs.FileMode, write func(*os.File) error) error {
-	temporary := path + ".tmp"
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+temporaryMark)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(write(file), file.Chmod(mode), file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(temporary))
+		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return os.Rename(temporary, path)
+	return os.Rename(file.Name(), path)
+}
+
+// lockFile opens the file whose lock keeps processes apart.
+func lockFile(folder string, mode fs.FileMode) (release func(), err error) {
+	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { lock.Close() }, nil
+}
+
+// owned refuses a folder that a stranger has made where the publisher's would be: it belongs to the user, to the owner of the warehouse
+// or to the system.
+func owned(folder, warehouse string) error {
+	of := func(path string) (uint32, bool) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, false
+		}
+		stat, is := info.Sys().(*syscall.Stat_t)
+		return stat.Uid, is
+	}
+	owner, isThere := of(folder)
+	if user, _ := of(warehouse); !isThere || owner == 0 || owner == user || owner == uint32(os.Geteuid()) {
+		return nil
+	}
+	return hint.Errorf("%s: belongs to another user than the warehouse", folder).Hint("remove it if it is none of yours, or name another folder with --publish DIR")
+}
+
+// removeTemporary removes what killed publishers left, while the lock is held.
+func removeTemporary(folder string) error {
+	entries, err := os.ReadDir(folder)
+	errs := []error{err}
+	for _, entry := range entries {
+		if name, _, is := strings.Cut(entry.Name(), temporaryMark); is && isOurs(folder, name) {
+			errs = append(errs, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // prepare makes the folder, and takes the lock that keeps two publishers apart. The
 // folder lets in whoever may read the warehouse.
-func prepare(folder string, mode fs.FileMode) (release func(), err error) {
+func prepare(folder, warehouse string, mode fs.FileMode) (release func(), err error) {
+	if err := owned(folder, warehouse); err != nil {
+		return nil, err
+	}
 	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(folder, ".lock")); err != nil {
 			return nil, hint.Errorf("%s: holds files that were not published by tidemark", folder).Hint("name another folder with --publish DIR")
@@ -110,14 +158,14 @@ func prepare(folder string, mode fs.FileMode) (release func(), err error) {
 	if err := os.MkdirAll(folder, folderMode(mode)); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR, mode|0o600)
-	if err != nil {
+	if release, err = lockFile(folder, mode|0o600); err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err := removeTemporary(folder); err != nil {
+		release()
+		return nil, err
 	}
-	return func() { lock.Close() }, nil
+	return release, nil
 }
 
 // folderMode lets into a folder whoever may read its files.

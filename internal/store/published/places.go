@@ -197,7 +197,7 @@ func withdraw(warehouse, folder string) (is bool, err error) {
 	if info, err := os.Stat(warehouse); err == nil {
 		mode = info.Mode().Perm()
 	}
-	release, err := prepare(folder, mode)
+	release, err := prepare(folder, warehouse, mode)
 	if err != nil {
 		return false, err
 	}
@@ -233,11 +233,11 @@ func isOurs(folder, name string) bool {
 	case "latest.published", "spare.published": // older versions published what they read, snapshots too
 		_, err := os.Stat(filepath.Join(folder, name, ".lock"))
 		return err == nil
-	case "lake", "manifest.json", "manifest.json.tmp":
+	case "lake", "manifest.json", "manifest.json.tmp": // the last is of older versions
 		return true
 	}
 	// .serve-PID-TIME is the second name that "tidemark serve" gives a snapshot for a moment.
-	for _, ours := range []string{"latest.duckdb", "spare.duckdb", ".serve-"} {
+	for _, ours := range []string{"latest.duckdb", "spare.duckdb", ".serve-", "manifest.json" + temporaryMark} {
 		if strings.HasPrefix(name, ours) {
 			return true
 		}

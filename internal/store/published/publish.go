@@ -83,7 +83,7 @@ func publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 	if err := remember(w.Path(), folder); err != nil {
 		return fail(err)
 	}
-	release, err := prepare(folder, p.mode)
+	release, err := prepare(folder, w.Path(), p.mode)
 	if err != nil {
 		return fail(err)
 	}
@@ -145,7 +145,7 @@ func SwitchOff(warehouse, folder string) error {
 	if info, err := os.Stat(warehouse); err == nil {
 		mode = info.Mode().Perm()
 	}
-	release, err := prepare(folder, mode)
+	release, err := prepare(folder, warehouse, mode)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -237,8 +238,8 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	change(t, path, folder, aRun("a b/c"), aTrace, aWeek)
 	all := parts(t, folder)
 	for _, want := range []string{
-		"staging.requests/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet", "marts.runs/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet",
-		"staging.arrivals/source_id=1000/part.parquet", "marts.service_hours/service=chat/week=2026-W47/part.parquet", "marts.service_weeks/service=chat/week=2026-W47/part.parquet",
+		"staging.requests/run_date=2026-11-20/run=a%20b%2Fc/part.parquet", "marts.runs/run_date=2026-11-20/run=a%20b%2Fc/part.parquet",
+		"staging.arrivals/source=1000/part.parquet", "marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet", "marts.service_weeks/service_name=chat/iso_week=2026-W47/part.parquet",
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("the lake has no %s; it has %q", want, all)
@@ -270,7 +271,7 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 			t.Errorf("%+v: %v", part, err)
 		}
 	}
-	service := filepath.Join(folder, "lake/marts.service_hours/service=chat/week=2026-W47/part.parquet")
+	service := filepath.Join(folder, "lake/marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet")
 	before, err := os.Stat(service)
 	if err != nil {
 		t.Fatal(err)
@@ -286,8 +287,22 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	}
 	w.Close()
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
-	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source_id=1000/part.parquet") || len(left) == 0 {
+	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)
+	}
+}
+
+// The longest name of a run that a file system does not take as it is still gets a folder, and no other run's.
+func TestARunWithALongNameIsPublished(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := filepath.Join(t.TempDir(), "elsewhere")
+	long := strings.Repeat("прогон ", 20)
+	change(t, path, folder, aRun(long+"1"), aRun(long+"2"))
+	w := opened(t, path)
+	defer w.Close()
+	glob := filepath.Join(folder, "lake/marts.runs/**/*.parquet")
+	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(distinct run_id), count(distinct run)) from read_parquet('%s')", glob)); got != "2 2" {
+		t.Errorf("the lake's runs and their folders: got %q, want 2 2", got)
 	}
 }
 
@@ -327,7 +342,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	other, another := filepath.Join(filepath.Dir(path), "other"), filepath.Join(t.TempDir(), "another") // beside the warehouse, and not
 	change(t, path, other)
 	change(t, path, another)
-	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.old", ".serve-12-34"} {
+	for _, name := range []string{"latest.duckdb.tmp", "latest.duckdb.tmp-56", "manifest.json.tmp-78", "spare.duckdb.old", ".serve-12-34"} {
 		if err := os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -405,10 +420,8 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
 		t.Fatal(err)
 	}
-	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} { // where a new file would be written
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
 	if err != nil {
@@ -429,13 +442,53 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Older {
 		t.Errorf("fresh: got %v (%v), want that the snapshot is older", state, err)
 	}
-	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} {
-		if err := os.Remove(filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")); err != nil {
+		t.Fatal(err)
 	}
 	change(t, path, folder)
 	same(t, path, folder)
+}
+
+// Where others may make files, one is not written through a link that they have put in its place.
+func TestPublishingFollowsNoLink(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := published.Folder(path, "")
+	change(t, path, folder, aRun("a"))
+	victim := filepath.Join(t.TempDir(), "victim.duckdb")
+	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plant := func(name string) {
+		link := filepath.Join(folder, name)
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(victim, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp", "manifest.json.tmp", "latest.duckdb.tmp-12", "spare.duckdb"} {
+		plant(name)
+	}
+	change(t, path, folder, aRun("b"))
+	same(t, path, folder)
+	plant(".lock")
+	if err := published.SwitchOff(path, folder); err == nil {
+		t.Error("a lock that is a link is taken")
+	}
+	if text, err := os.ReadFile(victim); string(text) != "mine" || err != nil {
+		t.Fatalf("the file behind the links is now %q, %v", text, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*.tmp-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a folder away
+	}
+	theirs := t.TempDir()
+	if err := os.Chown(theirs, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if err := published.SwitchOff(path, theirs); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		t.Errorf("a folder of another user: %v", err)
+	}
 }
 
 // Two warehouses do not overwrite each other in one folder. One that was moved, with the folder or without, is the same one,

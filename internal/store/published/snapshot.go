@@ -3,6 +3,7 @@
 package published
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (p publication) copyFile(path string) error {
 
 // isFarBehind says that most of the warehouse is not in a snapshot yet. To copy the file then costs a twentieth of writing its rows, and no memory.
 func (p publication) isFarBehind(path string) bool {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	return err == nil && info.Size() < p.size/2
 }
 
@@ -83,8 +84,8 @@ func (p publication) swap(next string) error {
 // of runs and sources that are gone or were computed again, and adds those that it
 // lacks. It fails where another process has the file open.
 func (p publication) catchUp(ctx context.Context, path string) error {
-	if _, err := os.Stat(path); err != nil {
-		return err
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return cmp.Or(err, fs.ErrInvalid) // through a link DuckDB would write into another file
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -264,9 +264,8 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 	if err != nil {
 		return err
 	}
-	if lacks := points.Lacks(base); len(lacks) > 0 {
-		return hint.Misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
-			Hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
+	if err := points.CheckColumns(base); err != nil {
+		return fmt.Errorf("predict: %s: %w", path, err)
 	}
 	if path == "-" {
 		path = "stdin"
@@ -278,6 +277,9 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 		}
 		if err := printPoints(c, table, points); err != nil {
 			return err
+		}
+		if len(points.Unused) > 0 {
+			kit.Tell(c, "%s: copied, and not used: %s", path, strings.Join(points.Unused, ", "))
 		}
 		if len(missed.Renewed) > 0 {
 			kit.Tell(c, "%s: computed again: %s", path, strings.Join(missed.Renewed, ", "))

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
 	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
@@ -20,19 +18,19 @@ import (
 	"tidemark/internal/show"
 )
 
-func printWhatIf(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, whatIfTable(rows, slo))
+func (f *whatIfFlags) printWhatIf(t traffic, rows []whatIfRow, slo analysis.SLO) error {
+	if f.IsForPrograms() {
+		return f.PrintTable(whatIfTable(rows, slo))
 	}
-	kit.Remark(c, "%s", trafficSentence(t, rows[0]))
-	kit.Remark(c, "%s: %s.", rows[0].change, baseSentence(rows[0]))
-	fmt.Fprintln(c.App.Writer)
-	if err := kit.PrintTable(c, whatIfSummary(rows, slo)); err != nil {
+	f.Remark("%s", trafficSentence(t, rows[0]))
+	f.Remark("%s: %s.", rows[0].change, baseSentence(rows[0]))
+	fmt.Fprintln(f.App.Writer)
+	if err := f.PrintTable(whatIfSummary(rows, slo)); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.App.Writer)
-	for _, sentence := range whatIfSentences(c, t, rows, slo) {
-		kit.Remark(c, "%s", sentence)
+	fmt.Fprintln(f.App.Writer)
+	for _, sentence := range f.whatIfSentences(t, rows, slo) {
+		f.Remark("%s", sentence)
 	}
 	return nil
 }
@@ -171,7 +169,7 @@ func shortTime(s float64) string {
 }
 
 // whatIfSentences say what the table has no room for.
-func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+func (f *whatIfFlags) whatIfSentences(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	for _, row := range rows {
 		if row.measuredTPOT != nil && row.Why == "" {
 			said = append(said, row.comparison())
@@ -187,7 +185,7 @@ func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.S
 		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
 			best.label(), show.Figures(*best.USDPerHour), show.Figures(100*best.Headroom)))
 	}
-	return append(said, whatIfAssumptions(c, t, rows, slo)...)
+	return append(said, f.whatIfAssumptions(t, rows, slo)...)
 }
 
 // troubles are what keeps rows from serving the traffic; the same thing is said once for all that have it.
@@ -273,10 +271,10 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 }
 
 // whatIfAssumptions are the conditions under which the table holds, each once.
-func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
 		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
-	if c.Bool("rehearse") {
+	if f.isRehearsed {
 		said = append(said, "p99 TTFT and the SLO are rehearsed; \"at most\" and \"need\" stay the formulas': tidemark capacity rehearses those.")
 	}
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {

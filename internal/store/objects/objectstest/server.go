@@ -23,12 +23,11 @@ const Bucket = "traffic"
 
 // Server keeps objects until the test ends.
 type Server struct {
-	URL   string
-	mu    sync.Mutex
-	all   []version // the newest of a key is the last
-	count int       // of versions that there ever were
-	// uploads in parts that are not complete, by their number
-	uploads map[string]map[int][]byte
+	URL     string
+	mu      sync.Mutex
+	all     []version         // the newest of a key is the last
+	count   int               // of versions that there ever were
+	uploads map[string]upload // in parts and not complete, by their number
 
 	// Before is asked first. True: it has answered itself.
 	Before func(w http.ResponseWriter, r *http.Request) bool
@@ -36,6 +35,11 @@ type Server struct {
 	KeepsVersions bool
 	// IgnoresConditions: If-Match and If-None-Match of a write change nothing.
 	IgnoresConditions bool
+}
+
+type upload struct {
+	key   string
+	parts map[int][]byte
 }
 
 type version struct {
@@ -77,12 +81,17 @@ func (s *Server) Keys() (keys []string) {
 	return keys
 }
 
-// Everything is what the server holds of old and present versions.
+// Everything is what the server holds of old and present versions, and of uploads that are not complete.
 func (s *Server) Everything() (contents [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.all {
 		contents = append(contents, v.content)
+	}
+	for _, u := range s.uploads {
+		for _, part := range u.parts {
+			contents = append(contents, part)
+		}
 	}
 	return contents
 }
@@ -161,7 +170,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case key == "" && r.Method == http.MethodPost && query.Has("delete"):
 		s.removeMany(w, r)
 	case key == "" && query.Has("uploads"):
-		fmt.Fprint(w, `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>`)
+		s.listUploads(w, query.Get("prefix"))
 	case query.Has("uploads"), query.Has("uploadId"):
 		s.upload(w, r, key)
 	case key == "" && query.Has("versions"):
@@ -220,14 +229,14 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, key string) {
 // upload is a large object that comes in parts.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, key string) {
 	id := r.URL.Query().Get("uploadId")
-	parts := s.uploads[id]
+	parts := s.uploads[id].parts
 	switch {
 	case id == "":
 		if s.uploads == nil {
-			s.uploads = map[string]map[int][]byte{}
+			s.uploads = map[string]upload{}
 		}
-		id = "u" + strconv.Itoa(len(s.uploads)+1)
-		s.uploads[id] = map[int][]byte{}
+		id = s.next()
+		s.uploads[id] = upload{key, map[int][]byte{}}
 		fmt.Fprintf(w, `<InitiateMultipartUploadResult><Bucket>%s</Bucket><Key>%s</Key><UploadId>%s</UploadId></InitiateMultipartUploadResult>`, Bucket, key, id)
 	case r.Method == http.MethodDelete:
 		delete(s.uploads, id)
@@ -246,9 +255,25 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, key string) {
 		for number := range len(parts) {
 			content = append(content, parts[number+1]...)
 		}
+		delete(s.uploads, id)
 		s.put(key, content)
 		fmt.Fprintf(w, `<CompleteMultipartUploadResult><Bucket>%s</Bucket><Key>%s</Key><ETag>%s</ETag></CompleteMultipartUploadResult>`, Bucket, key, s.find(key).tag())
 	}
+}
+
+func (s *Server) listUploads(w http.ResponseWriter, prefix string) {
+	type entry struct{ Key, UploadId, Initiated string } //nolint:revive // the API's name
+	var answer struct {
+		XMLName     xml.Name `xml:"ListMultipartUploadsResult"`
+		IsTruncated bool
+		Upload      []entry
+	}
+	for id, u := range s.uploads {
+		if strings.HasPrefix(u.key, prefix) {
+			answer.Upload = append(answer.Upload, entry{u.key, id, time.Now().UTC().Format(time.RFC3339Nano)})
+		}
+	}
+	_ = xml.NewEncoder(w).Encode(answer)
 }
 
 // body decodes the chunks in which a client signs what it sends without TLS.

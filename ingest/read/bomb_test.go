@@ -1,0 +1,58 @@
+package read
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The samples of a rehearsed day unpack to 159 times their size, and were refused as a bomb.
+func TestFilesOfARunMayRepeatThemselves(t *testing.T) {
+	var packed bytes.Buffer
+	encoder, err := zstd.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, size := strings.Repeat("vllm:num_requests_running 7\n", 100), int64(0)
+	for second := range 1000 {
+		n, _ := fmt.Fprintf(encoder, "%d %s", second, text)
+		size += int64(n)
+	}
+	if err := encoder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "samples.jsonl.zst")
+	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		why       string
+		isRun     bool
+		limit     bombLimit
+		isRefused bool
+	}{
+		{"a trace", false, bombLimit{1 << 20, ofTraces.ratio}, true},
+		{"a file of a run", true, bombLimit{1 << 20, ofRuns.ratio}, false},
+		{"a bomb among the files of a run", true, bombLimit{1 << 20, 200}, true},
+	} {
+		in, err := Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.isRun {
+			in.OfRun()
+		}
+		in.bomb = c.limit
+		n, err := io.Copy(io.Discard, struct{ io.Reader }{in})
+		in.Close()
+		if isRefused := err != nil && strings.Contains(err.Error(), "times its size"); isRefused != c.isRefused || !isRefused && n != size {
+			t.Errorf("%s, %d bytes packed: %d bytes, %v", c.why, packed.Len(), n, err)
+		}
+	}
+}
