@@ -39,6 +39,15 @@ type Scenario struct {
 // Range is a prediction with its 90 % band: nine in ten measurements should lie between Low and High.
 type Range struct{ Value, Low, High float64 }
 
+// ErrorRatio is how far the prediction is off a measurement, as a share of it.
+func (r Range) ErrorRatio(measured float64) float64 { return r.Value/measured - 1 }
+
+// ClientsInAll are those of a closed loop, of all replicas; 0: it is an open one.
+func (s Scenario) ClientsInAll() int { return int(s.Mix.Clients * s.Scale) }
+
+// USDPerGPUHour is what one of the GPUs costs, where USDPerHour is known.
+func (o Outlook) USDPerGPUHour() float64 { return *o.USDPerHour / float64(o.GPUs) }
+
 // Outlook is what the bandwidth model expects of a Scenario. Rates, counts and costs are of all replicas together; times are of one
 // request. If Why is not empty it says why the model has no answer, and only GPU, GPUs and Replicas are set.
 type Outlook struct {
@@ -248,7 +257,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 			capacity = Range{math.NaN(), math.NaN(), math.NaN()}
 		}
 	}
-	o.CapacityPerS = capacity.times(engines)
+	o.CapacityPerS = capacity.Times(engines)
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
 	if each := o.CapacityPerS.Low / float64(servers); each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
@@ -281,8 +290,8 @@ func (o *Outlook) price(c *mixCurve, slo SLO, tokensPerS float64) {
 	}
 }
 
-// times multiplies the value and both ends.
-func (r Range) times(factor float64) Range {
+// Times multiplies the value and both ends.
+func (r Range) Times(factor float64) Range {
 	return Range{r.Value * factor, r.Low * factor, r.High * factor}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -32,7 +33,7 @@ func (m *loader) loadOne(ctx context.Context, file candidate) (Result, error) {
 	}
 	if err == nil && result.AlreadyKnown && m.opts.Name != "" && m.opts.Name != result.Name {
 		return Result{}, hint.Misuse("it is in the warehouse already, as %s, and has no second name", result.Name).
-			Hint("use %s, or remove it first: tidemark purge %s", result.Name, result.Name)
+			Hint("use %s, or remove it first: tidemark purge %s", result.Name, escape.Shell(result.Name))
 	}
 	if file.inFolder && m.opts.Format == "" && (errors.Is(err, read.ErrUnknownFormat) || errors.Is(err, errEmpty)) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
@@ -64,7 +65,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	}
 	// Whoever insists on another format is told what the file is.
 	if known != nil && (opts.Format == "" || opts.Format == known.format) {
-		return known.result(), nil
+		return known.asAsked(opts)
 	}
 	lines := read.NewBlocks(in, read.BlockSize, read.LineLimit)
 	first, err := lines.Next()
@@ -107,7 +108,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	}
 	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.write(ctx, tx) })
 	if errors.As(err, &known) {
-		return known.result(), nil
+		return known.asAsked(opts)
 	}
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
@@ -201,7 +202,7 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	}
 	return insertSource(ctx, tx, id, sourceRow{
 		Result: l.result, kind: cmp.Or(about.Kind, l.format.Kind), path: l.file.path, sha256: sums.Content, size: l.in.Disk.Bytes.Load(),
-		about: about, licence: l.opts.Licence, rejects: sum.Rejects,
+		about: about, licence: l.opts.Licence, readAs: l.opts.readAs(), rejects: sum.Rejects,
 	})
 }
 

@@ -27,6 +27,9 @@ func (l Load) At(utilization float64) Load {
 // CapacityPerS is how many requests a second the servers can do.
 func (l Load) CapacityPerS() float64 { return float64(l.Servers) / l.ServiceS }
 
+// InServices is a wait in service times.
+func (l Load) InServices(waitS float64) float64 { return waitS / l.ServiceS }
+
 // GrowthPerS is by how many requests a second the backlog grows, above capacity.
 func (l Load) GrowthPerS() float64 { return l.RatePerS - l.CapacityPerS() }
 

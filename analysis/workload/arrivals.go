@@ -39,6 +39,9 @@ type SourceStats struct {
 	DrawnSessions   int64
 }
 
+// ShareAt is the share of the sessions that makes such a mean rate.
+func (s SourceStats) ShareAt(ratePerS float64) float64 { return ratePerS / s.MeanRatePerS }
+
 // Expected is about how many requests, with how many ids of prompt blocks, a plan of these choices has.
 func (s SourceStats) Expected(c plan.Choices) (requests, blocks float64) {
 	share := cmp.Or(c.Thin, 1)

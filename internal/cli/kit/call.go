@@ -15,6 +15,7 @@ package kit
 //   - A default cannot be told from the same value given by the user: IsGiven tells. It is also true for a value from the
 //     environment, such as $TIDEMARK_WAREHOUSE.
 //   - An Action is called for flags that are given only. A default must make sense by itself.
+//   - Lists and what Said keeps are not reset: an app serves one call, and Another makes one for the next.
 //   - urfave's own Required flags print an error in other words and with another exit code, so Require takes their place.
 
 import (

@@ -17,14 +17,10 @@ import (
 
 // Choices choose what is sent of a source. A factor, rate or bound of zero was not given: zero itself is refused.
 type Choices struct {
-	From, Until, Class                             string
-	Lengths, LengthsOf, Overlong, Mode             string
-	Duration                                       time.Duration
-	SpreadTicks                                    bool
-	Speed, Thin, Thicken, RequestRate, SessionRate float64
-	Limit                                          int64
-	MaxModelLen                                    int
-	Seed                                           uint64
+	plan.Choices                  // as said: Made settles them
+	From, Until, Class, LengthsOf string
+	IsSpread                      bool // each tick's requests over the tick
+	RequestRate, SessionRate      float64
 }
 
 // Flags are those that plan and replay share, because a replay is a plan that is sent.
@@ -35,7 +31,7 @@ func (o *Choices) Flags() []cli.Flag {
 		&cli.StringFlag{Name: "until", Usage: "end before a `TIME`, written like --from", Destination: &o.Until},
 		&cli.DurationFlag{Name: "duration", Usage: "send for `10m` at most, as played; of sessions: start them for so long", Destination: &o.Duration,
 			Action: Fits("duration", "above 0", func(v time.Duration) bool { return v > 0 })},
-		&cli.BoolFlag{Name: "spread-ticks", Usage: "of a trace whose clock counts in ticks, spread the requests of each tick over it, in their order", Destination: &o.SpreadTicks},
+		&cli.BoolFlag{Name: "spread-ticks", Usage: "of a trace whose clock counts in ticks, spread the requests of each tick over it, in their order", Destination: &o.IsSpread},
 		&cli.Float64Flag{Name: "speed", Usage: "play `2` times as fast: gaps and think times shrink", Destination: &o.Speed, Action: Fits("speed", "above 0", isPositive)},
 		&cli.Float64Flag{Name: "thin", Usage: "keep the clock and a `0.5` share of the sessions", Destination: &o.Thin,
 			Action: Fits("thin", "above 0 and at most 1", func(v float64) bool { return v > 0 && v <= 1 })},
@@ -89,15 +85,12 @@ func (o *Choices) SettleHistory(c *Call, history string) error {
 
 // Made are the choices as a plan is made of them, but for the rate.
 func (o *Choices) Made() plan.Choices {
-	made := plan.Choices{
-		Speed: o.Speed, Thin: o.Thin, Thicken: o.Thicken, Duration: o.Duration, Limit: o.Limit,
-		MaxModelLen: o.MaxModelLen, Overlong: o.Overlong, Seed: o.Seed,
+	made := o.Choices
+	if made.Mode != "sessions" {
+		made.Mode = ""
 	}
-	if o.Mode == "sessions" {
-		made.Mode = o.Mode
-	}
-	if o.Lengths == plan.LengthsMean {
-		made.Lengths = o.Lengths
+	if made.Lengths != plan.LengthsMean {
+		made.Lengths = ""
 	}
 	return made
 }

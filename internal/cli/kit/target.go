@@ -25,11 +25,10 @@ import (
 
 // Target says where and how a plan is sent.
 type Target struct {
-	BaseURLs, Routes, Headers, MetricsURLs                                                       cli.StringSlice
-	Endpoint, Model, Body, History, Cache, SLO, Runs, Name, Note, APIKeyFile, HeaderFile, OnDead string
-	MaxConcurrency, VocabSize                                                                    int
-	WarmUp, DrainTimeout, MaxLateness, MaxStall, FirstByteTimeout, BetweenBytesTimeout           time.Duration
-	MaxFailures                                                                                  float64
+	To                                      replay.Settings // what needs no reading
+	BaseURLs, Routes, Headers, MetricsURLs  cli.StringSlice
+	SLO, Body, APIKeyFile, HeaderFile, Runs string // files, and the folder of the runs
+	maxFailures                             float64
 }
 
 // Flags are those of a replay.
@@ -37,29 +36,29 @@ func (t *Target) Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "base-url", Usage: "the server, as `http://host:port`; again for each replica, which take turns", Destination: &t.BaseURLs},
 		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`", Destination: &t.Routes},
-		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions", Destination: &t.Endpoint},
-		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves", Destination: &t.Model},
+		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions", Destination: &t.To.Endpoint},
+		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves", Destination: &t.To.Model},
 		&cli.StringFlag{Name: "body", Usage: "add the fields of the JSON object in `FILE` to each request: sampling, an adapter, a schema", Destination: &t.Body},
-		&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held", Destination: &t.MaxConcurrency},
-		&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned", Destination: &t.History, Action: OneOf("history", "planned", "answered")},
-		&cli.StringFlag{Name: "cache", Usage: "the prefix cache: leave it `as-is`, reset it before, or cold: share nothing", Value: "as-is", Destination: &t.Cache, Action: OneOf("cache", "as-is", "reset", "cold")},
-		&cli.DurationFlag{Name: "warm-up", Usage: "flag the first `30s` and leave them out of every figure", Destination: &t.WarmUp},
-		&cli.DurationFlag{Name: "drain-timeout", Usage: "wait up to `5m` for a server that still runs other requests", Destination: &t.DrainTimeout},
+		&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held", Destination: &t.To.MaxConcurrency},
+		&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned", Destination: &t.To.History, Action: OneOf("history", "planned", "answered")},
+		&cli.StringFlag{Name: "cache", Usage: "the prefix cache: leave it `as-is`, reset it before, or cold: share nothing", Value: "as-is", Destination: &t.To.Cache, Action: OneOf("cache", "as-is", "reset", "cold")},
+		&cli.DurationFlag{Name: "warm-up", Usage: "flag the first `30s` and leave them out of every figure", Destination: &t.To.WarmUp},
+		&cli.DurationFlag{Name: "drain-timeout", Usage: "wait up to `5m` for a server that still runs other requests", Destination: &t.To.DrainTimeout},
 		&cli.StringFlag{Name: "slo", Usage: "judge the run by the SLO in `FILE`", Destination: &t.SLO},
 		&cli.StringFlag{Name: "runs", Usage: "keep runs in `DIR`", Value: "runs", Destination: &t.Runs},
-		&cli.StringFlag{Name: "name", Usage: "call the run `NAME`", Destination: &t.Name},
-		&cli.StringFlag{Name: "note", Usage: "`TEXT` that a reader of the run must know", Destination: &t.Note},
+		&cli.StringFlag{Name: "name", Usage: "call the run `NAME`", Destination: &t.To.Name},
+		&cli.StringFlag{Name: "note", Usage: "`TEXT` that a reader of the run must know", Destination: &t.To.Note},
 		&cli.StringFlag{Name: "api-key-file", Usage: "read the API key from `FILE`", Destination: &t.APIKeyFile},
 		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request; every user of this machine can see it, a secret belongs in --header-file", Destination: &t.Headers},
 		&cli.StringFlag{Name: "header-file", Usage: "send the headers in `FILE`, one \"Name: value\" a line, with each request", Destination: &t.HeaderFile},
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none", Destination: &t.MetricsURLs},
-		&cli.Float64Flag{Name: "max-failures", Usage: "exit with 1 if more than this `SHARE` of the requests failed or was not sent; an SLO's own failure_ratio replaces it", Value: 0.01, Destination: &t.MaxFailures},
-		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on", Destination: &t.OnDead},
-		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid; not a closed loop", Value: 10 * time.Millisecond, Destination: &t.MaxLateness},
-		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond, Destination: &t.MaxStall},
-		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "end a request after `5m` without an answer", Value: 5 * time.Minute, Destination: &t.FirstByteTimeout},
-		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "end a stream after `1m` of silence", Value: time.Minute, Destination: &t.BetweenBytesTimeout},
-		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)", Destination: &t.VocabSize},
+		&cli.Float64Flag{Name: "max-failures", Usage: "exit with 1 if more than this `SHARE` of the requests failed or was not sent; an SLO's own failure_ratio replaces it", Value: 0.01, Destination: &t.maxFailures},
+		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on", Destination: &t.To.OnDead},
+		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid; not a closed loop", Value: 10 * time.Millisecond, Destination: &t.To.MaxLateness},
+		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond, Destination: &t.To.MaxStall},
+		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "end a request after `5m` without an answer", Value: 5 * time.Minute, Destination: &t.To.FirstByteTimeout},
+		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "end a stream after `1m` of silence", Value: time.Minute, Destination: &t.To.BetweenBytesTimeout},
+		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)", Destination: &t.To.VocabHigh},
 	}
 }
 
@@ -95,14 +94,10 @@ func (t *Target) Check(c *Call) error {
 
 // Settings are those of a replay, without asking any server.
 func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Settings, err error) {
-	settings = replay.Settings{
-		BaseURLs: t.BaseURLs.Value(), Endpoint: t.Endpoint, Model: t.Model, Engine: serverEngine(engine), MetricsURLs: t.MetricsURLs.Value(),
-		Mode: mode, MaxConcurrency: t.MaxConcurrency, History: t.History, Cache: t.Cache, WarmUp: t.WarmUp, DrainTimeout: t.DrainTimeout,
-		Name: t.Name, Note: t.Note, Version: Version, MaxLateness: t.MaxLateness, MaxStall: t.MaxStall, FirstByteTimeout: t.FirstByteTimeout,
-		BetweenBytesTimeout: t.BetweenBytesTimeout, MaxFailures: &t.MaxFailures, OnDead: t.OnDead, VocabHigh: t.VocabSize,
-		Abort: HardStop(c.Context),
-	}
-	if t.Cache == "as-is" {
+	settings = t.To
+	settings.BaseURLs, settings.MetricsURLs, settings.MaxFailures = t.BaseURLs.Value(), t.MetricsURLs.Value(), &t.maxFailures
+	settings.Mode, settings.Engine, settings.Version, settings.Abort = mode, serverEngine(engine), Version, HardStop(c.Context)
+	if settings.Cache == "as-is" {
 		settings.Cache = ""
 	}
 	if settings.APIKey, err = apiKey(t.APIKeyFile); err != nil {

@@ -363,7 +363,7 @@ func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analys
 	load := queue.Load
 	table.Rows = append(table.Rows, []any{
 		queue.Stage, byEvents, int64(load.Servers), load.RatePerS, load.ServiceS, load.ArrivalCV, load.ServiceCV, load.Utilization(), nil,
-		queue.Served.MeanWaitS / load.ServiceS, queue.Served.MeanWaitS, queue.Served.MeanTimeS,
+		load.InServices(queue.Served.MeanWaitS), queue.Served.MeanWaitS, queue.Served.MeanTimeS,
 		"these arrivals, in order, bursts and ramps with them", "other arrivals", queue.Served.P99WaitS,
 	})
 }

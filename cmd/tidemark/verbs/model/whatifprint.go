@@ -38,11 +38,7 @@ func (f *whatIfFlags) printWhatIf(t traffic, rows []whatIfRow, slo analysis.SLO)
 // trafficSentence says what is asked about.
 func trafficSentence(t traffic, base whatIfRow) string {
 	mix := base.Mix
-	var input float64
-	for _, part := range mix.Parts {
-		input += part.Share * (part.Uncached + part.Cached)
-	}
-	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, kit.Whole(mix.Requests), kit.Whole(input), kit.Whole(mix.OutputTokens/mix.Requests))
+	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, kit.Whole(mix.Requests), kit.Whole(mix.MeanInput()), kit.Whole(mix.MeanOutput()))
 	if mix.CachedRatio > 0 {
 		text += fmt.Sprintf("; %s %% of the prompts is assumed to be cached", show.Figures(100*mix.CachedRatio))
 	}
@@ -87,7 +83,7 @@ func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 	for _, row := range rows {
 		cells := []any{row.label(), fmt.Sprint(row.GPUs), "-", "-", "-", "-", "-", "-"}
 		if row.Why == "" {
-			cells = append(cells[:2], banded(row.TPOT, 1e3), shortTime(row.P99TTFT.Value), banded(row.CapacityPerS, 1), row.needed(), row.price(), row.sloWord())
+			cells = append(cells[:2], banded(row.TPOT.Times(1e3)), shortTime(row.P99TTFT.Value), banded(row.CapacityPerS), row.needed(), row.price(), row.sloWord())
 		}
 		table.Rows = append(table.Rows, cells[:len(names)])
 	}
@@ -138,15 +134,15 @@ func (r whatIfRow) sloWord() string {
 	}
 }
 
-// banded writes a figure and its 90 % band; times converts the unit.
-func banded(r analysis.Range, times float64) string {
+// banded writes a figure and its 90 % band.
+func banded(r analysis.Range) string {
 	switch {
 	case r.Value == 0:
 		return "0"
 	case !kit.HasValue(r.Value):
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value*times), short(r.Low*times), short(r.High*times))
+	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value), short(r.Low), short(r.High))
 }
 
 // short is two significant digits: the end of a band.
@@ -250,7 +246,7 @@ func (r whatIfRow) comparison() string {
 		place = "outside the band"
 	}
 	text := fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means)", r.label(),
-		show.Duration(*r.measuredTPOT), show.Duration(r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
+		show.Duration(*r.measuredTPOT), show.Duration(r.TPOT.Value), 100*r.TPOT.ErrorRatio(*r.measuredTPOT), place,
 		show.Duration(*r.measuredTTFT), shortTime(r.TTFT.Value))
 	if r.invalid != "" {
 		text += "; the run is invalid: " + r.invalid
@@ -313,7 +309,7 @@ func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysi
 		case row.USDPerHour == nil:
 			note("no price "+row.GPU, fmt.Sprintf("No price of %s is known: tidemark ingest prices.csv, with the columns gpu, usd_per_gpu_hour and label.", row.GPU))
 		default:
-			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(*row.USDPerHour/float64(row.GPUs)), bracketed(row.PriceLabel)))
+			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(row.USDPerGPUHour()), bracketed(row.PriceLabel)))
 		}
 		if row.Calibration != "" {
 			note(row.Calibration, fmt.Sprintf("%s: by %s.", row.label(), row.Calibration))
@@ -390,7 +386,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			}
 		}
 		cells = append(cells,
-			o.RequestsPerS, kit.OrNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
+			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
 			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, kit.OrNull(o.Needed), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration), kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)

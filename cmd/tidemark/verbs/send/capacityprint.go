@@ -73,7 +73,7 @@ func (s *search) sentence(a capacity.Answer) string {
 		origin += ", a simulator"
 	}
 	if !s.isLive() {
-		origin = fmt.Sprintf("rehearsed on %d x %s with %s, nothing was sent", s.named.GPUs()*s.header.Replicas, s.named.GPU, s.named.ModelName())
+		origin = fmt.Sprintf("rehearsed on %d x %s with %s, nothing was sent", s.named.GPUsOf(s.header.Replicas), s.named.GPU, s.named.ModelName())
 	}
 	load := func(scale, rate *float64) string {
 		switch {

@@ -83,7 +83,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	}
 	s := &search{capacityFlags: f, what: what, question: capacity.Question{
 		BySpeed: f.by == "speed", Seed: f.Seed, Budget: f.budget, Precision: precision,
-		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.MaxLateness.Seconds(),
+		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.To.MaxLateness.Seconds(),
 	}}
 	for _, o := range slo.Objectives {
 		s.question.Objectives = append(s.question.Objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
@@ -108,20 +108,20 @@ func (f *capacityFlags) check() (precision float64, err error) {
 		return 0, err
 	}
 	if !f.isLive() {
-		f.Said.CatalogModel = cmp.Or(f.Said.CatalogModel, f.Model)
+		f.Said.CatalogModel = cmp.Or(f.Said.CatalogModel, f.To.Model)
 		if f.Said.GPU == "" {
 			return 0, hint.Misuse("capacity: neither --base-url nor --gpu is given").Hint("name a server to measure, or a GPU to rehearse on")
 		}
 		if flag := f.Given(ofServers...); flag != "" {
 			return 0, hint.Misuse("capacity: --%s is for a server, and a rehearsal sends nothing", flag).Hint("name the server with --base-url, or leave it out")
 		}
-		if f.Cache == "reset" {
+		if f.To.Cache == "reset" {
 			return 0, hint.Misuse("capacity: --cache reset is for a server, and a rehearsal begins with an empty cache").Hint("leave it out, or take --cache cold")
 		}
 	} else if flag := f.Given("replicas", "routing"); flag != "" {
 		return 0, hint.Misuse("capacity: --%s is for a rehearsal; servers that are named take turns", flag).Hint("--base-url again for each replica, or leave --base-url out")
 	}
-	if f.IsGiven("max-concurrency") && f.MaxConcurrency < 1 {
+	if f.IsGiven("max-concurrency") && f.To.MaxConcurrency < 1 {
 		return 0, hint.Misuse("capacity: --max-concurrency must be at least 1")
 	}
 	if f.before != "" {
@@ -135,7 +135,7 @@ func (f *capacityFlags) check() (precision float64, err error) {
 	if precision, err = shareOf(f.precision); err != nil {
 		return 0, hint.Misuse("capacity: --precision: %w", err)
 	}
-	return precision, f.SettleHistory(&f.Call, f.History)
+	return precision, f.SettleHistory(&f.Call, f.To.History)
 }
 
 // shareOf reads 5% or 0.05.
@@ -190,7 +190,7 @@ func (s *search) ready() error {
 	q.Twin = capacity.Twin{
 		Engine:   engine,
 		Replicas: max(len(s.BaseURLs.Value()), s.replicas), Routing: s.routing,
-		MaxConcurrency: s.MaxConcurrency, IsAnswered: s.History == "answered", IsCold: s.Cache == "cold",
+		MaxConcurrency: s.To.MaxConcurrency, IsAnswered: s.To.History == "answered", IsCold: s.To.Cache == "cold",
 	}
 	if s.isLive() {
 		q.Twin.Replicas, q.Twin.Routing = len(s.BaseURLs.Value()), rehearsal.Turns
@@ -246,7 +246,7 @@ func (s *search) identify() error {
 	h.Schema, h.Source, h.SourceSHA256 = searchSchema, s.plan.Source, s.plan.SourceSHA256
 	h.Lengths, h.Mode, h.By, h.Origin = s.plan.Scaling.Lengths, s.question.Mode, s.by, "rehearsed"
 	h.Deployment, h.Replicas, h.Routing = s.named, s.question.Twin.Replicas, s.question.Twin.Routing
-	h.BudgetS, h.MinScale, h.MaxScale, h.Seed, h.Model = s.question.Budget.Seconds(), s.question.MinScale, s.question.MaxScale, s.question.Seed, s.Model
+	h.BudgetS, h.MinScale, h.MaxScale, h.Seed, h.Model = s.question.Budget.Seconds(), s.question.MinScale, s.question.MaxScale, s.question.Seed, s.To.Model
 	h.Version = kit.Version
 	if s.isLive() {
 		h.Origin = "measured"
@@ -257,7 +257,6 @@ func (s *search) identify() error {
 		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
 		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
 		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
-		s.server.Settings.Cache = map[string]string{"as-is": "", "reset": "reset", "cold": "cold"}[s.Cache]
 	}
 	asked := struct {
 		searchHeader
@@ -270,7 +269,7 @@ func (s *search) identify() error {
 	if !s.isLive() {
 		asked.Flags["catalog-model"] = s.Said.CatalogModel
 	}
-	if s.History == "answered" {
+	if s.To.History == "answered" {
 		asked.Flags["mode"] = s.Mode
 	}
 	text, err := json.Marshal(asked)

@@ -38,6 +38,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/progress"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -154,9 +155,9 @@ func (f *replayFlags) run() error {
 
 // settings are those of the flags, checked against each other.
 func (f *replayFlags) settings(what string) (replay.Settings, error) {
-	err := errors.Join(f.Target.Check(&f.Call), f.setConcurrency(what, &f.MaxConcurrency), f.Choices.Check(&f.Call))
+	err := errors.Join(f.Target.Check(&f.Call), f.setConcurrency(what, &f.To.MaxConcurrency), f.Choices.Check(&f.Call))
 	if err == nil {
-		err = f.SettleHistory(&f.Call, f.History)
+		err = f.SettleHistory(&f.Call, f.To.History)
 	}
 	if err != nil {
 		return replay.Settings{}, err
@@ -275,7 +276,7 @@ func checkClass(h plan.Header, flag, class string) error {
 func (f *replayFlags) load(mode string, h plan.Header) string {
 	switch mode {
 	case "closed":
-		return fmt.Sprintf("%d requests, %d in flight", h.Requests, f.MaxConcurrency)
+		return fmt.Sprintf("%d requests, %d in flight", h.Requests, f.To.MaxConcurrency)
 	case "sessions":
 		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
 	}
@@ -303,7 +304,7 @@ func conclude(c *kit.Call, asked *Asked, folder, runID string) error {
 		return err
 	} else {
 		c.Tell("run in %s", folder)
-		c.Tell("see it: tidemark report %s --output report.html%s", runID, c.WarehouseWords())
+		c.Tell("see it: tidemark report %s --output report.html%s", escape.Shell(runID), c.WarehouseWords())
 	}
 	asked.Result = experiment.Result{RunID: runID, Outcome: said.Outcome, FirstLine: said.FirstLine}
 	switch said.Outcome {

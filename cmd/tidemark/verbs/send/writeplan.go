@@ -140,7 +140,7 @@ func (p *Planning) planSource(ctx context.Context, w *warehouse.Warehouse, sourc
 		return plan.Header{}, err
 	}
 	choices, err := p.choicesAt(stats)
-	if err == nil && p.SpreadTicks {
+	if err == nil && p.IsSpread {
 		choices.SpreadTicks, err = analysis.Tick(ctx, w.DB(), source)
 	}
 	if err == nil {
@@ -304,7 +304,7 @@ func (p *Planning) choicesAt(stats workload.SourceStats) (plan.Choices, error) {
 	if stats.MeanRatePerS <= 0 {
 		return choices, hint.Misuse("source has no mean rate: all its requests arrive at once")
 	}
-	by, share := "thin", p.RequestRate/stats.MeanRatePerS
+	by, share := "thin", stats.ShareAt(p.RequestRate)
 	if share <= 1 {
 		choices.Thin = share
 	} else {

@@ -108,7 +108,7 @@ func (f *ingestFlags) run() error {
 		if printErr := printIngested(&f.Call, results); printErr != nil {
 			return printErr
 		}
-		if err != nil || !f.IsGiven("environment") {
+		if err != nil || f.environment == "" {
 			return err
 		}
 		return nameDeployment(ctx, &f.Call, w, results, environment)

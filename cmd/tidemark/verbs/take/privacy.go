@@ -30,6 +30,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 	"tidemark/internal/show"
@@ -40,12 +41,9 @@ import (
 
 type privacyFlags struct {
 	kit.Call
-	output, as, answers, keyFile       string
-	k                                  int64
-	time                               time.Duration
-	userCap, epsilon, delta            float64
-	seed                               uint64
-	keepWeekday, evenSo, strict, force bool
+	privacy.Options
+	output, answers, keyFile string
+	isStrict                 bool
 }
 
 func PrivacyCommand() *cli.Command {
@@ -69,19 +67,19 @@ Example:
   tidemark privacy check out.jsonl.zst`,
 		Flags: f.TableFlags(
 			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`; .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed", Destination: &f.output},
-			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form, Destination: &f.as},
-			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K, Destination: &f.k},
-			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick, Destination: &f.time},
-			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)", Destination: &f.keepWeekday},
-			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap, Destination: &f.userCap},
+			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form, Destination: &f.Form},
+			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K, Destination: &f.K},
+			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick, Destination: &f.Tick},
+			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)", Destination: &f.KeepsWeekday},
+			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap, Destination: &f.UserCap},
 			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its start", Value: "middle", Destination: &f.answers, Action: kit.OneOf("answers", "down", "middle")},
-			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`", Destination: &f.epsilon},
-			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most", Destination: &f.delta},
+			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`", Destination: &f.Epsilon, Action: kit.Fits("epsilon", "above 0", func(v float64) bool { return v > 0 })},
+			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most", Destination: &f.Delta},
 			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)", Destination: &f.keyFile},
-			kit.SeedFlag(&f.seed),
-			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule", Destination: &f.evenSo},
-			&cli.BoolFlag{Name: "strict", Usage: "check: exit with 1 also where a source is not k-anonymous, as no trace is; export: write nothing where a rule is not met, as without this", Destination: &f.strict},
-			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there", Destination: &f.force},
+			kit.SeedFlag(&f.Seed),
+			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule", Destination: &f.EvenSo},
+			&cli.BoolFlag{Name: "strict", Usage: "check: exit with 1 also where a source is not k-anonymous, as no trace is; export: write nothing where a rule is not met, as without this", Destination: &f.isStrict},
+			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there", Destination: &f.Force},
 		),
 		Action: f.Do(f.run),
 	}
@@ -112,7 +110,7 @@ func (f *privacyFlags) checkPrivacy(names []string) error {
 	if flag := f.Given("output", "as", "time", "keep-weekday", "answers", "epsilon", "delta", "key-file", "seed", "even-so", "force"); flag != "" {
 		return hint.Misuse("privacy check: --%s is for export", flag).Hint("tidemark privacy export SOURCE --output FILE writes what may leave")
 	}
-	terms := privacy.Terms{K: f.k, UserCap: f.userCap}
+	terms := privacy.Terms{K: f.K, UserCap: f.UserCap}
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
 		return hint.Misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
 	}
@@ -127,7 +125,7 @@ func (f *privacyFlags) checkPrivacy(names []string) error {
 	case checks.broken > 0:
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("%d of %d may not leave as they are", checks.broken, checks.checked).
 			Hint("write what may: tidemark privacy export SOURCE --output FILE")}
-	case f.strict && checks.notAnonymous > 0:
+	case f.isStrict && checks.notAnonymous > 0:
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("every rule is kept, but not k-anonymous: %d of %d", checks.notAnonymous, checks.checked).
 			Hint("export histograms: tidemark privacy export SOURCE --as histogram --output FILE.csv")}
 	}
@@ -198,42 +196,32 @@ func isExport(name string) bool {
 	return strings.HasSuffix(plain, ".jsonl") || strings.HasSuffix(plain, ".csv")
 }
 
-// privacyOptions makes a new key unless --key-file names one. A given key is not shown
+// settle makes a new key unless --key-file names one. A given key is not shown
 // again: its owner has it.
-func (f *privacyFlags) privacyOptions() (privacy.Options, error) {
-	o := privacy.Options{
-		Form: f.as, K: f.k, Tick: f.time, KeepsWeekday: f.keepWeekday, UserCap: f.userCap,
-		Epsilon: f.epsilon, Delta: f.delta, Seed: f.seed, AnswersAtMiddle: f.answers == "middle", EvenSo: f.evenSo, Force: f.force, Version: kit.Version,
+func (f *privacyFlags) settle() (err error) {
+	f.AnswersAtMiddle, f.Version, f.IsKeyGiven = f.answers == "middle", kit.Version, f.keyFile != ""
+	switch {
+	case f.Form == "histogram" && f.IsGiven("answers"):
+		return hint.Misuse("privacy export: --answers is for a trace; a histogram has cells").Hint("leave it out, or take --as trace")
+	case f.EvenSo && f.isStrict:
+		return hint.Misuse("privacy export: --strict and --even-so: one or the other")
+	case f.IsKeyGiven:
+		f.Key, err = privacy.ReadKey(f.keyFile)
+	default:
+		f.Key, err = privacy.NewKey()
 	}
-	if o.Form == "histogram" && f.IsGiven("answers") {
-		return o, hint.Misuse("privacy export: --answers is for a trace; a histogram has cells").Hint("leave it out, or take --as trace")
-	}
-	if o.EvenSo && f.strict {
-		return o, hint.Misuse("privacy export: --strict and --even-so: one or the other")
-	}
-	if f.IsGiven("epsilon") && !(o.Epsilon > 0) {
-		return o, hint.Misuse("privacy export: --epsilon must be above 0")
-	}
-	var err error
-	if path := f.keyFile; path != "" {
-		o.IsKeyGiven = true
-		o.Key, err = privacy.ReadKey(path)
-	} else {
-		o.Key, err = privacy.NewKey()
-	}
-	return o, err
+	return err
 }
 
 // exportPrivately writes the export, shows a new key once, and prints what the
 // export costs.
 func (f *privacyFlags) exportPrivately(source string) error {
-	o, err := f.privacyOptions()
-	if err != nil {
+	if err := f.settle(); err != nil {
 		return err
 	}
 	var result *privacy.Result
-	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		result, err = privacy.Export(ctx, w, source, f.output, o)
+	err := f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		result, err = privacy.Export(ctx, w, source, f.output, f.Options)
 		return err
 	})
 	if err != nil {
@@ -256,11 +244,11 @@ func (f *privacyFlags) exportPrivately(source string) error {
 	for _, note := range result.Notes {
 		f.Tell("note: %s", note)
 	}
-	if !o.IsKeyGiven {
-		f.Tell("key: %s", o.Key)
+	if !f.IsKeyGiven {
+		f.Tell("key: %s", f.Key)
 		f.Tell("it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")
 	}
-	f.Tell("written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), o.Seed, f.output)
+	f.Tell("written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), f.Seed, escape.Shell(f.output))
 	if !result.Passed {
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("a rule is not met").
 			Hint("do not let it leave; ask for other terms: --k, --user-cap, --time")}
@@ -359,7 +347,7 @@ func anonymitySaid(verdict string, figures any) string {
 
 type purgeFlags struct {
 	kit.Call
-	before string
+	before time.Time
 }
 
 func PurgeCommand() *cli.Command {
@@ -377,7 +365,7 @@ remembers. Files that were read or written, copies and backups are not touched.
 Example:
   tidemark purge --before 2026-08-01`,
 		Flags: f.TableFlags(
-			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z", Destination: &f.before},
+			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z", Action: f.setBefore},
 		),
 		Action: f.Do(f.run),
 	}
@@ -385,18 +373,8 @@ Example:
 
 // run opens no warehouse: internal/privacy replaces the file as a whole.
 func (f *purgeFlags) run() error {
-	if f.Args.Len() == 0 && !f.IsGiven("before") {
+	if f.Args.Len() == 0 && f.before.IsZero() {
 		return hint.Misuse("purge: a name or --before is missing").Hint("tidemark purge --help")
-	}
-	var before time.Time
-	if text := f.before; f.IsGiven("before") {
-		var notDate, notTime error
-		if before, notDate = time.Parse(time.DateOnly, text); notDate != nil {
-			before, notTime = time.Parse(time.RFC3339, text)
-		}
-		if notTime != nil {
-			return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
-		}
 	}
 	if err := f.NotASnapshot(); err != nil {
 		return err
@@ -406,7 +384,7 @@ func (f *purgeFlags) run() error {
 	var buckets []objects.Address // and buckets
 	var leftErr error             // of those that may still have rows
 	err := f.Patiently(f.Context, f.Wait, func() (err error) {
-		result, err = privacy.Purge(f.Context, f.Warehouse, before, f.Args.Slice(), func() {
+		result, err = privacy.Purge(f.Context, f.Warehouse, f.before, f.Args.Slice(), func() {
 			var folderErr, bucketErr error
 			emptied, folderErr = published.Withdraw(f.Warehouse, f.PublishedFolder())
 			buckets, bucketErr = published.EmptyBuckets(f.Context, f.Warehouse, kit.Version)
@@ -433,6 +411,15 @@ func (f *purgeFlags) run() error {
 	removed := show.Things(len(result.Sources), "source", "sources")
 	f.Tell("%s removed; %s had %s and has %s", removed, f.Warehouse, kit.Megabytes(result.Before), kit.Megabytes(result.After))
 	return leftErr
+}
+
+func (f *purgeFlags) setBefore(_ *cli.Context, text string) (err error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if f.before, err = time.Parse(layout, text); err == nil {
+			return nil
+		}
+	}
+	return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
 }
 
 // republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
