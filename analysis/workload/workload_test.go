@@ -2,10 +2,7 @@
 
 package workload_test
 
-import (
-
-	"tidemark/internal/store/warehouse/warehousetest"
-)
+import "tidemark/internal/store/warehouse/warehousetest"
 
 var (
 	open      = warehousetest.Open
