@@ -46,7 +46,7 @@ type Settings struct {
 // Steps between two instants of a series, each a multiple of the first. The zero value is DefaultSteps.
 type Steps struct{ Counters, GPUs, Histograms time.Duration }
 
-// DefaultSteps: rates and gauges are wanted by the minute. A histogram has some twenty series per replica, and its hours are
+// DefaultSteps: rates, tokens and gauges are wanted by the minute. A histogram has some twenty series per replica, and its hours are
 // all that is shown: by the quarter of an hour it costs a fifteenth of what it would by the minute, and the hours of every time zone
 // begin at a quarter of UTC's.
 var DefaultSteps = Steps{Counters: time.Minute, GPUs: 5 * time.Minute, Histograms: 15 * time.Minute}
@@ -116,7 +116,11 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	}
 	var questions []question
 	for _, g := range groups {
-		questions = append(questions, missing(g, file.asked[g.name], s.Since, earlier(newest, s.Until))...)
+		since := s.Since
+		if g.name == tokenSums && len(file.asked[tokenSums]) == 0 {
+			since = file.since(since) // up to 0.1.0 they were asked for by the quarter of an hour
+		}
+		questions = append(questions, missing(g, file.asked[g.name], since, earlier(newest, s.Until))...)
 	}
 	defer func() { result.Requests = ask.requests }()
 	series, silences := map[string]int{}, 0

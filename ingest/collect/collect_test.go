@@ -198,6 +198,20 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-15 23:00:00"), instant("2026-11-15 23:59:00"))
 }
 
+// Tokens were asked for by the quarter of an hour, so an hour in which a replica came up kept its requests and lost their tokens.
+func TestTokensAreAskedForAsOftenAsRequests(t *testing.T) {
+	p := &prometheus{names: []string{"vllm:request_prompt_tokens_count", "vllm:request_prompt_tokens_bucket"}}
+	s := settings(t, p)
+	run(t, s) // a file that lacks them, as one of an earlier version
+	p.names, p.asked = append(p.names, "vllm:request_prompt_tokens_sum", "vllm:request_generation_tokens_sum"), nil
+	s.Since, s.Until = time.Time{}, instant("2026-11-18 00:31:00")
+	run(t, s)
+	p.asked = slices.DeleteFunc(p.asked, func(q url.Values) bool {
+		return q.Get("query") != `{__name__=~"vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_sum",model_name="llama"}`
+	})
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-18 00:31:00"))
+}
+
 // What a server that lags did not have yet was never asked for again.
 func TestWhatWasNotThereYetIsAskedForAgain(t *testing.T) {
 	p := &prometheus{names: vllm, newest: float64(instant("2026-11-17 23:50:20").Unix())}

@@ -153,6 +153,14 @@ func (g *growing) until() (last time.Time) {
 	return last
 }
 
+// since is the first instant that was asked about by the counters, where it is before another.
+func (g *growing) since(first time.Time) time.Time {
+	for _, s := range g.asked["counters"] {
+		first = earlier(s.from, first)
+	}
+	return first
+}
+
 // add appends an answer and says how many series are in it. A line is whole or not there.
 func (g *growing) add(q question, answer []byte) (series int, written int64, err error) {
 	var line bytes.Buffer
@@ -168,10 +176,12 @@ func (g *growing) add(q question, answer []byte) (series int, written int64, err
 	if err != nil {
 		return 0, 0, err
 	}
+	line.Grow(len(asked) + len(answer) + 16)
 	line.WriteString(`{"asked":`)
 	line.Write(asked)
 	line.WriteByte(',')
 	var object bytes.Buffer
+	object.Grow(len(answer))
 	if err := json.Compact(&object, answer); err != nil || object.Len() < 2 || object.Bytes()[0] != '{' {
 		return 0, 0, hint.Errorf("collect: the answer for %s to %s was cut", q.from.Format(time.RFC3339), q.until.Format(time.RFC3339)).Hint("ask again: what was answered is kept")
 	}
