@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -269,6 +271,24 @@ func TestQuestionsAreSplitAtLimits(t *testing.T) {
 	s.Steps = Steps{time.Second, 2 * time.Second, 2 * time.Second} // a day has 86,400 of the first
 	run(t, s)
 	whole(t, p.instants(t)["1"], 1, instant("2026-11-16 00:07:00"), instant("2026-11-18 00:10:30"))
+}
+
+// An answer of 2.7 MB that unpacks to gigabytes took 3.1 GB.
+func TestAnAnswerThatUnpacksToMuchIsRefused(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write([]byte(`{"status":"success","data":[`))
+	w.Write(bytes.Repeat([]byte(" "), 80<<20))
+	w.Write([]byte(`]}`))
+	w.Close()
+	s := settings(t, &prometheus{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed.Bytes())
+		return true
+	}})
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "is larger than 64 MB") || !strings.Contains(hint.Of(err), "metrics_selector") {
+		t.Errorf("%d bytes: got %v", packed.Len(), err)
+	}
 }
 
 func TestGPUsOfTheServicesPods(t *testing.T) {
