@@ -114,8 +114,14 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	if !hasAny(groups, "gpus") {
 		result.Notes = append(result.Notes, "no GPU figures: the server has no series of the DCGM exporter that belong to this service")
 	}
+	if note := s.fit(file, ask.rhythm(ctx, ofEngine, selector, newest)); note != "" {
+		result.Notes = append(result.Notes, note)
+	}
 	var questions []question
 	for _, g := range groups {
+		if g.name == counts || g.name == tokenSums {
+			g.step = s.Steps.Counters
+		}
 		since := s.Since
 		if g.name == tokenSums && len(file.asked[tokenSums]) == 0 {
 			since = file.since(since) // up to 0.1.0 they were asked for by the quarter of an hour
@@ -163,6 +169,28 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 		result.Notes = append(result.Notes, nothing)
 	}
 	return result, file.sync()
+}
+
+// fit sets how often counters are asked for: as the file has it, or by how often the service is scraped. note: the file does not fit that.
+func (s *Settings) fit(file *growing, rhythm time.Duration) (note string) {
+	fitting := s.Steps.Counters
+	if rhythm > fitting {
+		fitting = stepOver(rhythm)
+	}
+	if file.isNew {
+		file.head.CounterS = fitting.Seconds()
+	}
+	s.Steps.Counters = time.Duration(file.head.CounterS * float64(time.Second))
+	scraped := fmt.Sprintf("the service is scraped every %s", rhythm)
+	switch {
+	case rhythm <= DefaultSteps.Counters:
+		return ""
+	case s.Steps.Counters < fitting:
+		return fmt.Sprintf("%s, and the file asks every %s: its busiest five minutes are too high; --fresh begins again by %s", scraped, s.Steps.Counters, fitting)
+	case fitting%rhythm != 0:
+		return scraped + ": its busiest five minutes are off by what comes between two scrapes; scrape every 60 s or more often"
+	}
+	return fmt.Sprintf("%s: bursts within that time are not seen, and counters are asked for every %s", scraped, s.Steps.Counters)
 }
 
 func hasAny(groups []group, name string) bool {

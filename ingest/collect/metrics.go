@@ -29,6 +29,9 @@ const ofDCGM = "DCGM_FI_"
 // grows before its second value, or across a gap, is in no hour, and an hour must not lose tokens whose requests it keeps.
 const tokenSums = "tokens"
 
+// counts is the group of what is counted, and of gauges.
+const counts = "counters"
+
 // known are the names that are asked for, as regular expressions, by group; "engines" are all of engines and gateways, wanted or not.
 var known = sync.OnceValue(func() map[string][]string {
 	names := map[string][]string{}
@@ -118,7 +121,7 @@ func (s *server) groups(ctx context.Context, settings Settings, matchers string)
 		return nil, nil, s.noneFound(ctx, settings, matchers)
 	}
 	if len(counters) > 0 {
-		groups = append(groups, group{"counters", settings.Steps.Counters, selectorOf(counters, matchers)})
+		groups = append(groups, group{counts, settings.Steps.Counters, selectorOf(counters, matchers)})
 	}
 	if len(tokens) > 0 {
 		groups = append(groups, group{tokenSums, settings.Steps.Counters, selectorOf(tokens, matchers)})
