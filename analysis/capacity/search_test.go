@@ -313,6 +313,9 @@ func TestSessionsAnswerInUsers(t *testing.T) {
 	q := asked()
 	q.Mode, q.Window, q.Objectives = schedule.Sessions, conversations(1.2, 3*time.Minute, 5), latency(0.95, 0.5, 0.03)
 	a := searched(t, q, behaves(&q, llama8B.off(1.25, 1.2, 1.2, 1), 1))
+	if a.ThinkS == nil || *a.ThinkS < 4 || *a.ThinkS > 60 {
+		t.Errorf("think time: got %v", a.ThinkS)
+	}
 	if a.Outcome != Found || a.Users == nil || *a.Users < 20 || *a.Users > 400 {
 		t.Errorf("%+v, users %v", a, deref(a.Users))
 	}
