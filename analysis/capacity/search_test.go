@@ -309,6 +309,16 @@ func TestAKilledSearchGoesOn(t *testing.T) {
 	}
 }
 
+// A run that a kill ended sent load, which the budget forgot when the search went on: two killed runs of ten minutes leave ten of thirty.
+func TestKilledRunsCountAgainstTheBudget(t *testing.T) {
+	q := asked()
+	s := search{q: &Question{Budget: 30 * time.Minute}, hash: q.hash()}
+	start := Event{Question: q.hash(), Kind: "start", Run: &Run{Number: 1, LengthS: 600}}
+	if err := s.recall([]Event{start, {Question: "another", Kind: "start", Run: &Run{LengthS: 99}}, start}); err != nil || s.left() != 10*time.Minute {
+		t.Errorf("got %v left, %v", s.left(), err)
+	}
+}
+
 func TestSessionsAnswerInUsers(t *testing.T) {
 	q := asked()
 	q.Mode, q.Window, q.Objectives = schedule.Sessions, conversations(1.2, 3*time.Minute, 5), latency(0.95, 0.5, 0.03)
