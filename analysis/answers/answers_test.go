@@ -81,3 +81,20 @@ select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A plan of results that were just taken in was answered "there is no source yet".
+func TestANameOfSomethingElseSaysWhatItIs(t *testing.T) {
+	w := open(t, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at) values
+    (1, 'observed', 'results', 'vllm-bench-serve', 'p', 'a', 1, 1, 1, 0, false, 4, now()), (2, 'log', 'arrivals', 'azure', 'q', 'b', 1, 1, 1, 0, false, 4, now());`)
+	traces := "select source_name from staging.sources where kind = 'arrivals'"
+	for _, c := range []struct{ thing, name, names, text, todo string }{
+		{"source", "observed", traces, "observed is no source: it is figures of another tool (vllm-bench-serve)", "known sources are log"},
+		{"run", "observed", traces + " and false", "observed is no run: it is figures of another tool (vllm-bench-serve)", "tidemark sources observed"},
+		{"run", "log", traces + " and false", "log is no run: it is a trace (azure)", "tidemark sources log"},
+		{"run", "nobody", traces + " and false", `no run named "nobody"`, "there is no run yet"},
+		{"model", "log", traces, `no model named "log"`, "log"},
+	} {
+		wantError(t, answers.Unknown(t.Context(), w.DB(), c.thing, c.name, c.names, ""), c.text, c.todo)
+	}
+}
