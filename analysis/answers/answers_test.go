@@ -31,6 +31,8 @@ func TestSchema(t *testing.T) {
 	}
 	_, err = answers.Schema(ctx, w.DB(), "marts.tpot")
 	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
+	_, err = answers.Schema(ctx, w.DB(), "preemption") // was "did you mean prediction?"
+	wantError(t, err, `no relation, macro or group named "preemption"`, "columns with that word: marts.")
 	// Listed, and then "no relation named".
 	macro, err := answers.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||

@@ -78,6 +78,17 @@ func fullName(ctx context.Context, db *sql.DB, name string) (string, error) {
 	case len(found) > 1:
 		return "", hint.Misuse("%q is in more than one schema", name).Hint("name one of %s", strings.Join(found, ", "))
 	}
+	columns, err := Ask(ctx, db, "select schema_name || '.' || table_name, column_name from duckdb_columns() where contains(column_name, ?) and not internal and schema_name <> 'main' order by all limit 5", name)
+	if err != nil {
+		return "", err
+	}
+	var having []string
+	for _, row := range columns.Rows {
+		having = append(having, fmt.Sprintf("%s.%s", row...))
+	}
+	if isWord := func(known string) bool { return strings.Contains(known, name) }; len(having) > 0 && !slices.ContainsFunc(bare, isWord) {
+		return "", hint.Misuse("no relation, macro or group named %q", name).Hint("columns with that word: %s", strings.Join(having, ", "))
+	}
 	if meant := MeantRelation(full, bare, name); meant != "" {
 		return "", hint.Misuse("no relation named %q", name).Hint("%s", meant)
 	}
