@@ -123,6 +123,7 @@ func (f *facts) ninesFinding() string {
 	} else {
 		now += share(f.Nines[at])
 	}
+	now += " in the busiest hour" // the share of the week, which a tile has, is of easier hours too
 	if at+1 == len(f.Nines) {
 		return now
 	}
