@@ -24,6 +24,9 @@ func fakePrometheus(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.Contains(asked, "timestamp("):
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[%s,"%[1]s"]}]}}`, r.Form.Get("time"))
+	case strings.HasSuffix(asked, "[30m]"): // raw samples: it is scraped each minute
+		at, _ := strconv.ParseFloat(r.Form.Get("time"), 64)
+		fmt.Fprintf(w, matrix, fmt.Sprintf(`{"metric":{},"values":[[%f,"1"],[%f,"2"]]}`, at-60, at))
 	case strings.Contains(asked, "DCGM"):
 		fmt.Fprint(w, `{"status":"success","data":[]}`)
 	case strings.HasSuffix(r.URL.Path, "/values"):
