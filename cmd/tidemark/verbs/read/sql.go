@@ -83,6 +83,9 @@ func runSQL(c *cli.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 	}
+	if limits.Files {
+		ctx = warehouse.WithFiles(ctx)
+	}
 	err = leavingAtOnce(ctx, func() error {
 		return kit.WithWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return shell.Ask(ctx, w, query, limits, rows, func(text string) { kit.Tell(c, "%s", text) })
@@ -149,6 +152,9 @@ func runShell(c *cli.Context, limits shell.Limits) error {
 			before := c.String("warehouse")
 			if err := c.Set("warehouse", path); err != nil {
 				return err
+			}
+			if limits.Files {
+				ctx = warehouse.WithFiles(ctx)
 			}
 			err := kit.WithWarehouse(ctx, c, warehouse.ReadOnly, use)
 			if err != nil {
