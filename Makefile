@@ -44,7 +44,7 @@ test-examples: $(EMPTY) ## every example of the help, typed as it stands there
 	$(GO) test -tags "$(TAGS) examples" ./cmd/tidemark -run TestExamples -count=1 -v -timeout 10m
 
 race: ## the load engine and the simulator under the race detector
-	$(GO) test -race ./replay/... ./internal/vllmsim
+	$(GO) test -race ./replay/... ./internal/engine/... ./internal/vllmsim
 
 fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 	@set -e; for package in internal/jsonscan ingest ingest/read ingest/runs ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
@@ -118,7 +118,7 @@ test-release: $(EMPTY) ## a release made and looked at: the same twice, static, 
 	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/proof/release -count=1 -v -timeout 30m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
-	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/serve ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
+	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/engine/... ./internal/vllmsim ./internal/serve ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)
 	./internal/proof/peers/setup.sh
@@ -137,15 +137,15 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
-SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/serve
+SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage soak
 
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy docs/accuracy.md
-paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine/rehearsal internal/vllmsim docs/capacity-knees.md
+paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
 paths-fuzz               := ingest internal/jsonscan internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/store/warehouse internal/privacy internal/vllmsim replay internal/serve cmd/tidemark/testdata/script/what-if.txtar internal/proof/proof.go
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar internal/proof/proof.go
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/store/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/cli/commandline internal/deployment

@@ -22,12 +22,12 @@ import (
 // the calibration is told to come from. Rows that cannot be used are left out, and a warning says which and why: rows without a measurement or
 // without a prediction, below the floor, simulated, or decoded speculatively. It stores nothing.
 func CalibratePoints(ctx context.Context, db *sql.DB, points *Points, base Point, name string, now time.Time) (Calibration, error) {
+	if err := points.CheckColumns(base); err != nil {
+		return Calibration{}, err
+	}
 	given, left, err := points.forCalibration(base)
 	if err != nil {
 		return Calibration{}, err
-	}
-	if len(points.Rows) == 0 {
-		return Calibration{}, hint.Errorf("it has no rows").Hint("each row is a point that was measured: the load, and its tpot_ms or tpot_s")
 	}
 	if len(given) == 0 {
 		return Calibration{}, hint.Errorf("no row to calibrate on: %s", strings.Join(left.said(), "; ")).

@@ -268,17 +268,12 @@ func (c Comparison) change(metric string) (text string) {
 	return text
 }
 
-// metricNames are the metrics of marts.run_pairs as people say them.
-var metricNames = map[string]string{
-	"ttft_s": "TTFT", "tpot_s": "TPOT", "itl_s": "ITL", "e2e_s": "E2E", "output_token_per_s": "output tokens/s",
-}
-
 // StatisticName names one row of marts.run_pairs as people do: p99 TTFT. A throughput is a mean and nothing else, and needs no word for it.
 func StatisticName(statistic, metric string) string {
 	if metric == "output_token_per_s" {
-		return metricNames[metric]
+		return "output tokens/s"
 	}
-	return statistic + " " + metricNames[metric]
+	return statistic + " " + show.Words(strings.TrimSuffix(metric, "_s"))
 }
 
 // Change writes a ratio as a change with its sign: 1.05 is +5.00 %.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -129,7 +130,7 @@ func (v *SLOVerdict) usualLimit(ctx context.Context, db *sql.DB) error {
 	if !v.HasFailed || len(v.Objectives) == 0 {
 		return nil
 	}
-	o := ObjectiveVerdict{Objective: Objective{Metric: failureRatio}, Outcome: NotMet, Reason: usualLimit}
+	o := ObjectiveVerdict{Objective: Objective{Metric: metric.FailureRatio}, Outcome: NotMet, Reason: usualLimit}
 	err := db.QueryRowContext(ctx, `
 select
     coalesce(any_value(runs.failure_limit_ratio), 0),
@@ -271,7 +272,7 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 // p99 TTFT from due 812 ms (783 to 850 ms) of at most 1.00 s (2,283 samples, worth 640 independent ones).
 func (o ObjectiveVerdict) String() string {
 	write := show.Duration
-	if o.Metric == failureRatio {
+	if o.Metric == metric.FailureRatio {
 		write = show.Percent
 	}
 	text := o.Objective.String()
@@ -289,7 +290,7 @@ func (o ObjectiveVerdict) String() string {
 	interval := "no interval"
 	switch {
 	case o.Low == nil || o.High == nil:
-	case o.Metric == failureRatio:
+	case o.Metric == metric.FailureRatio:
 		interval = fmt.Sprintf("%s to %s", show.Percent(*o.Low), show.Percent(*o.High))
 	default:
 		interval = show.Range(*o.Low, *o.High)
@@ -301,7 +302,7 @@ func (o ObjectiveVerdict) String() string {
 func (o ObjectiveVerdict) basis() string {
 	text := show.Count(o.Samples) + " samples"
 	switch {
-	case o.Metric == failureRatio:
+	case o.Metric == metric.FailureRatio:
 		text = fmt.Sprintf("%s of %s failed", show.Count(o.Above), show.Count(o.Samples))
 	case o.Low == nil || o.High == nil:
 		text = fmt.Sprintf("%s of %s samples beyond", show.Count(o.Above), show.Count(o.Samples))

@@ -168,6 +168,26 @@ func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementByte
 	return bytes, err
 }
 
+// KVByFormula is what contexts cost by the plain formula in 16 bits, with other heads than the shape's: how often a published sum was made.
+// It has the columns of KVCosts.
+func KVByFormula(ctx context.Context, db *sql.DB, name string, s ModelShape, heads int, tokens []int64) (table Table, err error) {
+	for _, column := range []string{"model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s"} {
+		table.Columns = append(table.Columns, Column{Name: column})
+	}
+	for _, n := range tokens {
+		token, err := HeadKV(ctx, db, s.Layers, heads, s.HeadDim, 2, 1)
+		if err != nil {
+			return table, err
+		}
+		bytes := token * float64(n)
+		table.Rows = append(table.Rows, []any{name, "bf16", float64(n), token, bytes, int64(1), bytes, nil})
+	}
+	return table, nil
+}
+
+// HeadsRatio is how many KV heads the model has of so many.
+func (s ModelShape) HeadsRatio(of int) float64 { return float64(s.KVHeads) / float64(of) }
+
 // checkContext refuses a context that is longer than the model was made for. verb leads the message.
 func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Deployment, tokens int64) error {
 	if tokens < 1 {

@@ -33,6 +33,9 @@ type Memory struct {
 	SharedTokens int64 // of a prefix that all requests have in common
 }
 
+// HeadCopies is how often each KV head is held where more GPUs share the heads than there are.
+func HeadCopies(gpus, heads float64) float64 { return gpus / heads }
+
 // check refuses sizes that contradict each other.
 func (m Memory) check() error {
 	switch {

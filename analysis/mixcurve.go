@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 )
@@ -172,13 +173,13 @@ func numbers(value any) []float64 {
 // same here, because the model's client is never late.
 func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 	switch o.Metric {
-	case "ttft", "ttft_from_due":
+	case metric.TTFT, metric.TTFTFromDue:
 		return c.TTFT(s, o.Percentile, o.Class)
-	case "tpot":
+	case metric.TPOT:
 		return c.TPOT(s, o.Percentile, o.Class)
-	case "itl":
+	case metric.ITL:
 		return c.ITL(s, o.Percentile)
-	case "e2e", "e2e_from_due":
+	case metric.E2E, metric.E2EFromDue:
 		return c.E2E(s, o.Percentile, o.Class)
 	default:
 		return math.NaN()
@@ -202,7 +203,7 @@ func (c *mixCurve) calmestPerS(slo SLO) float64 {
 
 // isWaitedFor says whether an objective's time includes a wait for a slot. TPOT and ITL start with the first token, when the wait is over.
 func (o Objective) isWaitedFor() bool {
-	return slices.Contains([]string{"ttft", "ttft_from_due", "e2e", "e2e_from_due"}, o.Metric)
+	return slices.Contains([]string{metric.TTFT, metric.TTFTFromDue, metric.E2E, metric.E2EFromDue}, o.Metric)
 }
 
 // mostWaiting is the share of requests that may wait for a slot without affecting the objective: fewer than lie beyond its percentile.

@@ -20,6 +20,9 @@ type Points struct {
 	Rows   [][]string
 	Lines  []int // where each row begins in its file
 
+	// Unused are the columns that say nothing to the model: they are copied.
+	Unused []string
+
 	columns map[string][]int // of each thing that a Point has, the best first
 }
 
@@ -49,13 +52,14 @@ var pointThings = append(deploymentColumns(),
 
 func deploymentColumns() (all []pointColumns) {
 	for _, f := range deployment.Fields {
-		all = append(all, pointColumns{f.Name, f.Columns, f.IsNumber()})
+		all = append(all, pointColumns{f.Name, append(slices.Clone(f.Columns), strings.ReplaceAll(f.Flag, "-", "_")), f.IsNumber()})
 	}
 	return all
 }
 
 // ReadPoints reads a CSV with a header (RFC 4180; a byte order mark and CRLF are read over). Columns may come in any order
-// and in any case, and those that say nothing to the model are kept. Nobody knows which cells a row lost or has too many: such
+// and in any case, with the hyphens of flags or with underlines, and those that say nothing to the model are kept; one that is a letter away
+// from one that does is refused. Nobody knows which cells a row lost or has too many: such
 // a row is kept for its place, and its Point is an error.
 func ReadPoints(from io.Reader) (*Points, error) {
 	reader := csv.NewReader(from)
@@ -67,6 +71,12 @@ func ReadPoints(from io.Reader) (*Points, error) {
 	if err != nil {
 		return nil, pointsError(err)
 	}
+	switch {
+	case strings.HasPrefix(header[0], "\xff\xfe"), strings.HasPrefix(header[0], "\xfe\xff"):
+		return nil, hint.Misuse("it is UTF-16 text").Hint("save it as UTF-8")
+	case len(header) == 1 && strings.Contains(header[0], ";"):
+		return nil, hint.Misuse("its columns are separated by semicolons").Hint("save it with commas, and with points in numbers")
+	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	points := &Points{Header: header}
 	if err := points.nameColumns(); err != nil {
@@ -74,6 +84,9 @@ func ReadPoints(from io.Reader) (*Points, error) {
 	}
 	for {
 		row, err := reader.Read()
+		if errors.Is(err, io.EOF) && len(points.Rows) == 0 {
+			return nil, hint.Misuse("a header and no rows").Hint("each row is a configuration and its load")
+		}
 		if errors.Is(err, io.EOF) {
 			return points, nil
 		}
@@ -100,22 +113,48 @@ func pointsError(err error) error {
 	}
 }
 
+// columnSpelling is a header's name as ours are spelled: Max-Num-Seqs and --max-num-seqs are max_num_seqs.
+func columnSpelling(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimLeft(strings.TrimSpace(name), "-")), "-", "_")
+}
+
 func (p *Points) nameColumns() error {
 	places := map[string]int{}
 	for i, name := range p.Header {
-		name = strings.ToLower(strings.TrimSpace(name))
+		name = columnSpelling(name)
 		if _, twice := places[name]; twice {
 			return hint.Misuse("line 1: two columns are named %q", name).Hint("rename one of them")
 		}
 		places[name] = i
 	}
 	p.columns = map[string][]int{}
+	var spellings []string
 	for _, known := range pointThings {
+		spellings = append(spellings, known.spellings...)
 		for _, spelling := range known.spellings {
-			if place, is := places[spelling]; is {
+			if place, is := places[spelling]; is && !slices.Contains(p.columns[known.thing], place) {
 				p.columns[known.thing] = append(p.columns[known.thing], place)
 			}
 		}
+	}
+	for _, name := range p.Header {
+		said := columnSpelling(name)
+		if slices.Contains(spellings, said) {
+			continue
+		}
+		if meant := hint.Misspelt(spellings, said); meant != "" {
+			return hint.Misuse("line 1: no column %q", name).Hint("did you mean %s? Columns of your own are copied, but need names that are not nearly ours", meant)
+		}
+		p.Unused = append(p.Unused, name)
+	}
+	return nil
+}
+
+// CheckColumns refuses a table that lacks what a point cannot do without, where base does not say it either.
+func (p *Points) CheckColumns(base Point) error {
+	if lacks := p.Lacks(base); len(lacks) > 0 {
+		return hint.Misuse("no column for %s", strings.Join(lacks, ", ")).
+			Hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
 	}
 	return nil
 }

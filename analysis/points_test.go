@@ -3,10 +3,12 @@ package analysis_test
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 )
 
 func TestReadPoints(t *testing.T) {
@@ -112,5 +114,40 @@ func TestMeasuredOfARow(t *testing.T) {
 		if got := points.TPOT(0); got != test.want && !(math.IsNaN(got) && math.IsNaN(test.want)) {
 			t.Errorf("TPOT of %s %s: got %v, want %v", test.header, test.row, got, test.want)
 		}
+	}
+}
+
+// A column that is nearly one of ours would silently be the default.
+func TestColumnsOfPointsAreReadOrNamed(t *testing.T) {
+	read := func(text string) (*analysis.Points, error) { return analysis.ReadPoints(strings.NewReader(text)) }
+	const row = "H100,llama-3.1-8b,600GB/s,128,100,50,4,mine\n"
+	points, err := read("gpu,model,hbm-bandwidth,--max-num-seqs,Input-Len,output_len,concurrency,note\n" + row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := points.Point(0, analysis.Point{}); err != nil || p.HBMBytesPerS != 600e9 || p.MaxNumSeqs != 128 || p.InputTokens != 100 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if !slices.Equal(points.Unused, []string{"note"}) {
+		t.Errorf("unused %q, want note", points.Unused)
+	}
+	for text, want := range map[string]string{
+		"gpu,model,kv_cache_dtyp,input_len,output_len,concurrency\n" + row: `no column "kv_cache_dtyp"`,
+		"gpu;model;input_len;output_len;concurrency\n" + row:               "separated by semicolons",
+		"\xff\xfeg\x00p\x00u\x00\n\x00":                                    "UTF-16",
+		"gpu,model,input_len,output_len,concurrency\n":                     "a header and no rows",
+		"gpu,GPU\n" + row:                   "two columns are named",
+		"max-num-seqs,max_num_seqs\n" + row: "two columns are named",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) || !hint.IsMisuse(err) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	points, err = read("gpu,model,concurrency,tpot_ms\nH100,llama-3.1-8b,4,9\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := points.CheckColumns(analysis.Point{}); err == nil || !hint.IsMisuse(err) || !strings.Contains(err.Error(), "input_len, output_len") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -70,6 +70,7 @@ type Prediction struct {
 	IsStable                   bool    // the load can be served at all
 	KVCapacityTokens           float64
 	ExpertsFrom                string // which kernel table, or "law"; empty without experts
+	GPUKinship                 string // how near the nearest GPU is that was measured, as macros.gpus says
 	TermsFrom                  string // what each term rests on: the law or a kernel table
 	Calibration                string // which calibration the constants are from; empty: none
 }
@@ -357,7 +358,7 @@ func fillPredictions(ctx context.Context, db *sql.DB, rows deploymentRow, asked 
 	err = each(ctx, db, rows.listed()+predictQuery, args, func(scan func(...any) error) error {
 		var seq int
 		var p Prediction
-		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.TermsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
+		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.GPUKinship, &p.TermsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
 		for _, number := range p.numbers() {
 			to = append(to, number)
 		}
@@ -452,6 +453,7 @@ select
     seq,
     macros.floor_s(d, 0, 0),
     coalesce(d.experts_from, ''),
+    d.gpu_kinship,
     macros.terms_from(d),
     coalesce(d.calibration, ''),
     p.is_full,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 
 	"tidemark/internal/deployment"
 )
@@ -21,6 +22,27 @@ type Argument struct {
 	Bytes    Table // one row of argumentQuery
 	Constant Table // rows of macros.assumptions
 	Nearest  Nearest
+}
+
+// Replicas is the data parallel degree. The bandwidth model predicts one replica: rates are multiplied by it for all of them.
+func (a Argument) Replicas() float64 { return float64(max(a.Point.DataParallelSize, 1)) }
+
+// MostPerS and AllOutputPerS are the requests that all replicas serve at most, and the tokens that they answer with, a second.
+func (a Argument) MostPerS() float64      { return a.number("most_requests_per_s") * a.Replicas() }
+func (a Argument) AllOutputPerS() float64 { return a.OutputPerS * a.Replicas() }
+
+// WeightBytesPerS is the bandwidth that weights are streamed at.
+func (a Argument) WeightBytesPerS() float64 { return a.number("weight_bytes") / a.number("weights_s") }
+
+// ShareOfTPOT is what a term is of the TPOT.
+func (a Argument) ShareOfTPOT(seconds float64) float64 { return seconds / a.TPOT }
+
+func (a Argument) number(column string) float64 {
+	number, is := a.Bytes.At(0, column).(float64)
+	if !is {
+		return math.NaN()
+	}
+	return number
 }
 
 // Argue predicts one point and gives the bytes, the limits and the constants behind it. A deployment that cannot be resolved is an error;

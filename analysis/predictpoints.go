@@ -118,7 +118,7 @@ func (p *Points) given(column int, text string) any {
 // PredictionColumns are the columns that Cells fills: the numbers, then whether the load fills the engine and whether it can be served, then
 // where experts, all terms and constants come from, and last why there is no prediction.
 func PredictionColumns() []string {
-	return slices.Concat(numberColumns, []string{"is_full", "is_stable", "experts_from", "terms_from", "calibration", "why"})
+	return slices.Concat(numberColumns, []string{"is_full", "is_stable", "experts_from", "gpu_kinship", "terms_from", "calibration", "why"})
 }
 
 // Cells are a prediction in the order of PredictionColumns; an unknown or infinite number is nil. Requests and tokens per second are of
@@ -135,7 +135,7 @@ func (p Prediction) Cells(of Point) []any {
 	} else {
 		cells = append(cells, nil, nil)
 	}
-	for _, text := range []string{p.ExpertsFrom, p.TermsFrom, p.Calibration, p.Why} {
+	for _, text := range []string{p.ExpertsFrom, p.GPUKinship, p.TermsFrom, p.Calibration, p.Why} {
 		if text == "" {
 			cells = append(cells, nil)
 			continue

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/userfile"
 	"tidemark/internal/yamlfile"
 )
@@ -25,11 +27,6 @@ const (
 	firstSLOSchema = "tidemark.slo/1"
 	sloSchema      = "tidemark.slo/2"
 )
-
-// failureRatio is the only metric that is a share of requests; all others are times.
-const failureRatio = "failure_ratio"
-
-var sloMetrics = []string{"ttft", "ttft_from_due", "tpot", "e2e", "e2e_from_due", "itl", failureRatio}
 
 // SLO is the service level objectives of a run. run.json holds its JSON form.
 type SLO struct {
@@ -107,8 +104,7 @@ func parseSLO(text []byte) (SLO, error) {
 // readCost reads the price of the hardware.
 func (s *SLO) readCost(where string, node *yamlfile.Node) error {
 	s.Cost = &SLOCost{}
-	isCost := func(v float64) bool { return v > 0 }
-	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Number(&s.Cost.PerGPUHour, isCost, "above 0")}.Read(where, node)
+	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Price(&s.Cost.PerGPUHour)}.Read(where, node)
 	if err != nil {
 		return err
 	}
@@ -121,7 +117,7 @@ func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
 	percentile, atMost := math.NaN(), ""
 	isAny := func(float64) bool { return true } // bound judges it, with a hint
 	err := yamlfile.Fields{
-		"metric":     yamlfile.OneOf(&o.Metric, sloMetrics...),
+		"metric":     yamlfile.OneOf(&o.Metric, metric.All...),
 		"percentile": yamlfile.Number(&percentile, isAny, ""),
 		"at_most":    yamlfile.Text(&atMost),
 		"class":      yamlfile.Text(&o.Class),
@@ -142,7 +138,7 @@ func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
 // bound sets the percentile (NaN: none is given) and the bound, which is a share or a time depending on the metric. A percentile between 0 and 1
 // is refused and not multiplied by 100, because 0.99 could be meant either way.
 func (o *Objective) bound(percentile float64, atMost string) error {
-	isShare, isGiven := o.Metric == failureRatio, !math.IsNaN(percentile)
+	isShare, isGiven := o.Metric == metric.FailureRatio, !math.IsNaN(percentile)
 	switch {
 	case isShare && isGiven:
 		return errors.New("a failure_ratio has no percentile")
@@ -173,11 +169,11 @@ func (o *Objective) bound(percentile float64, atMost string) error {
 }
 
 // fromDue is the metric that a word of the first schema means. Files and runs of that schema exist, so the translation stays.
-func fromDue(metric string) string {
-	if metric == "ttft" || metric == "e2e" {
-		return metric + "_from_due"
+func fromDue(name string) string {
+	if name == metric.TTFT || name == metric.E2E {
+		return name + "_from_due"
 	}
-	return metric
+	return name
 }
 
 // bindsAs says that two objectives are about the same number, whatever their bounds.
@@ -188,12 +184,8 @@ func (o Objective) bindsAs(other Objective) bool {
 // String names the objective as people do: p99 TTFT from due of class P0.
 func (o Objective) String() string {
 	text := "share of failures"
-	if o.Metric != failureRatio {
-		metric, fromDue := strings.CutSuffix(o.Metric, "_from_due")
-		text = "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " " + strings.ToUpper(metric)
-		if fromDue {
-			text += " from due"
-		}
+	if o.Metric != metric.FailureRatio {
+		text = show.Percentile(o.Percentile) + " " + show.Words(o.Metric)
 	}
 	if o.Class != "" {
 		text += " of class " + o.Class

@@ -77,7 +77,7 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 		{"no schema", replaced("schema: tidemark.slo/1\n", ""), "line 1: schema: is missing"},
 		{"no name", replaced("name: chat\n", ""), "line 1: name: is missing"},
 		{"no objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: []\n", "line 3: objectives: must be a list"},
-		{"a cost of nothing", replaced("3.5", "0"), "line 9: cost.per_gpu_hour: 0: must be above 0"},
+		{"a cost of nothing", replaced("3.5", "0"), "line 9: cost.per_gpu_hour: 0: must be from 0.0001 to 1000000"},
 		{"an empty file", "", "line 1: the file is empty"},
 		{"no YAML", "schema: [", "line 1: "},
 		{"two documents", chatSLO + "---\nname: other\n", "line 10: a second document starts here"},

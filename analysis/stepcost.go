@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/hint"
-	"tidemark/internal/vllmsim"
 )
 
 // StepCost is the step macros (queries/macros/step.sql) of one deployment, evaluated once, so that a simulator can ask for millions of
@@ -198,9 +198,9 @@ func (c StepCost) TPOT(decode int, contextTokens, inputTokens, cachedTokens, out
 	return step + float64(decode)/outputTokens*prefill
 }
 
-// StepTime is Seconds for an engine of internal/vllmsim, with every step so many times as long.
-func (c StepCost) StepTime(factor float64) func(vllmsim.Step) time.Duration {
-	return func(s vllmsim.Step) time.Duration {
+// StepTime is Seconds for an engine model, with every step so many times as long.
+func (c StepCost) StepTime(factor float64) func(engine.Step) time.Duration {
+	return func(s engine.Step) time.Duration {
 		seconds := c.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
 		return time.Duration(factor * seconds * float64(time.Second))
 	}
@@ -208,9 +208,9 @@ func (c StepCost) StepTime(factor float64) func(vllmsim.Step) time.Duration {
 
 // Engine is the engine that simulate serves and rehearsals play. Replicas behind one address are one engine with all their room: they share
 // every step.
-func (c StepCost) Engine() vllmsim.Config {
+func (c StepCost) Engine() engine.Config {
 	d := c.Deployment
-	return vllmsim.Config{
+	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
 		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -37,6 +38,15 @@ type Scenario struct {
 
 // Range is a prediction with its 90 % band: nine in ten measurements should lie between Low and High.
 type Range struct{ Value, Low, High float64 }
+
+// ErrorRatio is how far the prediction is off a measurement, as a share of it.
+func (r Range) ErrorRatio(measured float64) float64 { return r.Value/measured - 1 }
+
+// ClientsInAll are those of a closed loop, of all replicas; 0: it is an open one.
+func (s Scenario) ClientsInAll() int { return int(s.Mix.Clients * s.Scale) }
+
+// USDPerGPUHour is what one of the GPUs costs, where USDPerHour is known.
+func (o Outlook) USDPerGPUHour() float64 { return *o.USDPerHour / float64(o.GPUs) }
 
 // Outlook is what the bandwidth model expects of a Scenario. Rates, counts and costs are of all replicas together; times are of one
 // request. If Why is not empty it says why the model has no answer, and only GPU, GPUs and Replicas are set.
@@ -234,7 +244,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 		o.RequestsPerS, o.InFlight = served, engines*load
 	}
 	for _, objective := range slo.Objectives {
-		if objective.Metric != failureRatio {
+		if objective.Metric != metric.FailureRatio {
 			o.Objectives = append(o.Objectives, c.expect(objective, at))
 		}
 	}
@@ -247,7 +257,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 			capacity = Range{math.NaN(), math.NaN(), math.NaN()}
 		}
 	}
-	o.CapacityPerS = capacity.times(engines)
+	o.CapacityPerS = capacity.Times(engines)
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
 	if each := o.CapacityPerS.Low / float64(servers); each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
@@ -280,8 +290,8 @@ func (o *Outlook) price(c *mixCurve, slo SLO, tokensPerS float64) {
 	}
 }
 
-// times multiplies the value and both ends.
-func (r Range) times(factor float64) Range {
+// Times multiplies the value and both ends.
+func (r Range) Times(factor float64) Range {
 	return Range{r.Value * factor, r.Low * factor, r.High * factor}
 }
 
@@ -392,7 +402,7 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	isKept := func(perS float64) bool {
 		state := c.At(perS, true, slower)
 		for _, o := range slo.Objectives {
-			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
+			if o.Metric != metric.FailureRatio && c.of(state, o) > o.AtMost {
 				return false
 			}
 		}

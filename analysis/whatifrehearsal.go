@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/show"
 	"tidemark/internal/stat"
@@ -52,7 +53,7 @@ func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests
 		}
 		return Range{Low: at[0], Value: at[1], High: at[2]}
 	}
-	o.TTFT, o.P99TTFT, o.P99TPOT = ranged("ttft_from_due", "", -1), ranged("ttft_from_due", "", 0.99), ranged("tpot", "", 0.99)
+	o.TTFT, o.P99TTFT, o.P99TPOT = ranged(metric.TTFTFromDue, "", -1), ranged(metric.TTFTFromDue, "", 0.99), ranged(metric.TPOT, "", 0.99)
 	for i := range o.Objectives {
 		e := &o.Objectives[i]
 		if e.Metric == "itl" {
@@ -156,17 +157,17 @@ func play(ctx context.Context, settings rehearsal.Settings, requests []plan.Requ
 }
 
 // of is a request's figure by the words of an SLO.
-func (a *answered) of(metric string) float64 {
-	switch metric {
-	case "ttft":
+func (a *answered) of(name string) float64 {
+	switch name {
+	case metric.TTFT:
 		return a.ttft
-	case "ttft_from_due":
+	case metric.TTFTFromDue:
 		return a.fromDue
-	case "tpot":
+	case metric.TPOT:
 		return a.tpot
-	case "e2e":
+	case metric.E2E:
 		return a.e2e
-	case "e2e_from_due":
+	case metric.E2EFromDue:
 		return a.e2eFromDue
 	}
 	return math.NaN()

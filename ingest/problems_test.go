@@ -46,6 +46,8 @@ func TestRefusedFiles(t *testing.T) {
 			words: "--format says mooncake, but saw a CSV with a, b", hint: "hash_ids"},
 		{why: "told run of a file", content: "a,b\n1,2\n", opts: ingest.Options{Format: "run"}, words: "--format says run, but it is a file", hint: "run.json"},
 		{why: "Parquet", content: "PAR1\x15\x04", words: "Parquet: "},
+		{why: "a line break in a name of the header", content: "\"arrival_ms\",\"input\ntokens\",output_tokens\n0,10,5\n", words: "first line ends inside quotes"},
+		{why: "semicolons", content: "a;b;c\n0;10;5\n", words: "separated by semicolons"},
 		{why: "UTF-16", content: "\xff\xfeT\x00I\x00", words: "saw UTF-16 text"},
 		{why: "binary", content: "\x7fELF\x00\x00", words: "saw binary data"},
 		{why: "a JSON array", content: "[1,2]", words: "saw a JSON array"},

@@ -27,6 +27,7 @@ func TestToolsFixtures(t *testing.T) {
 		{"guidellm/v0.3.json", "guidellm", nil},
 		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
+		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
 		{"llm-d/v0.1.yaml", "llm-d-report", nil},
 		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},

@@ -4,6 +4,8 @@ package ingest_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,6 +44,25 @@ func TestVLLMLog(t *testing.T) {
 		}
 	}
 	refused(t, open(t), "../fixtures/logs/vllm-requests.log", ingest.Options{RefuseText: true}, "it holds text (prompt)")
+}
+
+// A terminal's colours say nothing.
+func TestAColouredLogIsReadAsAPlainOne(t *testing.T) {
+	plain, err := os.ReadFile("../fixtures/logs/vllm-v1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	coloured := regexp.MustCompile(`(INFO|\[[a-z.]+:\d+\])`).ReplaceAll(plain, []byte("\x1b[32m$1\x1b[0;0m"))
+	const query = "select at_ns, name, labels, value from raw.metrics order by all"
+	var got []string
+	for _, text := range [][]byte{plain, coloured} {
+		w := open(t)
+		load(t, w, write(t, "server.log", text), ingest.Options{})
+		got = append(got, fmt.Sprint(table(t, w, query)))
+	}
+	if got[0] != got[1] || len(got[0]) < 100 {
+		t.Errorf("plain\n%s\ncoloured\n%s", got[0], got[1])
+	}
 }
 
 // The real log has 27 lines of averages, five seconds apart, with seven figures

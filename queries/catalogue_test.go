@@ -4,6 +4,8 @@ package queries_test
 
 import (
 	"database/sql"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +108,27 @@ func exampleSQL(t *testing.T, name string) string {
 	}
 	t.Fatalf("no queries/examples/%s.sql", name)
 	return ""
+}
+
+// Engines begin their metrics with their name and a colon. Series that write it otherwise, as ray_vllm_..., are read under the seed's name.
+func TestSeriesAreReadUnderTheSeedsNames(t *testing.T) {
+	var engines []string
+	for _, file := range queries.In("seeds", ".csv") {
+		if file.Name != "metric_names" {
+			continue
+		}
+		for _, line := range strings.Split(file.Text, "\n") {
+			name, _, _ := strings.Cut(line, ",")
+			if engine, _, has := strings.Cut(name, ":"); has && !slices.Contains(engines, engine) {
+				engines = append(engines, engine)
+			}
+		}
+	}
+	text, err := os.ReadFile("macros/felt.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "'^(?:ray_)?(" + strings.Join(engines, "|") + ")[:_]'"; len(engines) < 3 || !strings.Contains(string(text), want) {
+		t.Errorf("macros.metric_series_of does not read %s", want)
+	}
 }

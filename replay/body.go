@@ -32,6 +32,12 @@ func bodyFields(body json.RawMessage) (fields map[string]json.RawMessage) {
 	return fields
 }
 
+// mayEndEarly says that the user's body lets a model end its answer: a stop is then no failure, however few the tokens are.
+func (s Settings) mayEndEarly() bool {
+	value, isSaid := bodyFields(s.Body)["ignore_eos"]
+	return isSaid && string(value) != "true"
+}
+
 // checkBody refuses what is not a JSON object, and the fields that are the replay's own.
 func (s Settings) checkBody() error {
 	if s.Body == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/engines"
 	"tidemark/replay/plan"
@@ -18,8 +19,8 @@ import (
 // simulated starts a simulated vLLM of 16-token blocks.
 func simulated(t *testing.T, change func(*vllmsim.Config)) (base string) {
 	t.Helper()
-	c := vllmsim.Config{Model: "tiny", MaxModelLen: 8192, EnablePrefixCaching: true,
-		StepTime: func(vllmsim.Step) time.Duration { return time.Millisecond }}
+	c := vllmsim.Config{Config: engine.Config{Model: "tiny", MaxModelLen: 8192, EnablePrefixCaching: true,
+		StepTime: func(engine.Step) time.Duration { return time.Millisecond }}}
 	if change != nil {
 		change(&c)
 	}

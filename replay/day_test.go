@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -33,9 +35,9 @@ const (
 // A nightly replay goes on for a day: what the client holds at its end is what it held in the morning. Time is fake, so that the day takes
 // minutes; client, server and the files of the run are real.
 func TestADayOfReplay(t *testing.T) {
-	cfg := vllmsim.Config{
+	cfg := engine.Config{
 		Model: "tiny", MaxModelLen: 2048, MaxNumSeqs: 24, MaxNumBatchedTokens: 512, KVBlocks: 2000, EnablePrefixCaching: true,
-		StepTime: func(vllmsim.Step) time.Duration { return 8 * time.Millisecond },
+		StepTime: func(engine.Step) time.Duration { return 8 * time.Millisecond },
 	}
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
 	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7, Mode: schedule.Sessions}, streamed(requestsOfADay())); err != nil {
@@ -50,14 +52,14 @@ func TestADayOfReplay(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	var looks []heldThings
 	synctest.Test(t, func(t *testing.T) {
-		server, err := vllmsim.New(cfg)
+		server, err := vllmsim.New(vllmsim.Config{Config: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := newPipes()
+		listener := simpipe.New()
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(listener) })
-		s.Dial, s.Sleep = listener.dial, host.TimerSleep
+		s.Dial, s.Sleep = listener.Dial, host.TimerSleep
 		serving.Go(func() {
 			for range hoursOfTheDay - 1 {
 				time.Sleep(time.Hour)

@@ -31,8 +31,8 @@
 // when none is left. A request that failed has a row with one kind of failure: connect and refused (no connection),
 // timeout_first_byte (no token in time), timeout_between_bytes (no further token in time), http_NNN (an answer other than
 // 200), error_frame (an error inside a stream), protocol (no HTTP, no event stream or no chunk), cut_stream (it ended before
-// the server said so), no_token, bad_finish (a finish reason other than stop and length, or none), short_output and
-// long_output (fewer or more tokens than asked for), token_mismatch (the server's usage is not the number of its token ids)
+// the server said so), no_token, bad_finish (a finish reason of no whole answer, or none and no [DONE]), short_output and
+// long_output (fewer tokens than asked for where the length was forced, or more), token_mismatch (the server's usage is not the number of its token ids)
 // and cancelled (the user ended the run). verdict.go and rejection.go decide.
 //
 // It refuses: to wait for a slow server before the next request, to send a request twice, to follow a redirect, to define

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -104,6 +105,13 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[{"text":"all at once"}]}`)
 		}, "protocol", "no event stream: 200 OK, 36 bytes of application/json", 200},
+		{"a packed stream", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, "\x1f\x8b\x08")
+		}, "protocol", "Content-Encoding: gzip", 200},
+		{"a usage of the first chunk alone, and cut", rawStream(rawHead, rawChunk(`{"choices":[{"text":"a"}],"usage":{"prompt_tokens":9,"completion_tokens":0}}`),
+			rawChunk(`{"choices":[{"text":"b"}]}`), rawChunk(`{"choices":[{"text":"c"}]}`)), "cut_stream", "after 3 chunks (their tokens are not counted)", 200},
 		{"a stream under another name", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `data: {"choices":[{"text":"words of an answer"}]}`+"\n\n")
@@ -145,7 +153,9 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		{"a usage that flatters", events(tokenChunk(1, ""), tokenChunk(2, "length"), usageChunk(9, 3), "[DONE]"), "token_mismatch", "the ids are 2", 200},
 		{"ends in peace with all tokens and no word", rawStream(rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")), rawChunk(tokenChunk(3, "")), "0\r\n\r\n"),
 			"cut_stream", "3 of 3 tokens", 200},
-		{"no finish reason", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, ""), usageChunk(9, 3), "[DONE]"), "bad_finish", "no finish reason", 200},
+		{"no finish reason", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, ""), usageChunk(9, 3), "[DONE]"), "", "", 200},
+		{"no finish reason, and a short answer", events(tokenChunk(1, ""), tokenChunk(2, ""), usageChunk(9, 2), "[DONE]"), "short_output", "2 of 3 tokens", 200},
+		{"calls a tool", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, "tool_calls"), usageChunk(9, 3), "[DONE]"), "", "", 200},
 
 		{"drips after [DONE]", dripping(": ping\n\n", tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, "length"), usageChunk(9, 3), "[DONE]"), "", "", 200},
 		{"all tokens and no [DONE]", rawStream(rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")), rawChunk(tokenChunk(3, "length"))), "", "", 200},
@@ -172,6 +182,24 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 			}
 			if c.failure != "" && result.Failures[c.failure] != 1 || result.Status != "done" || r.Done == nil || r.Sent == nil {
 				t.Errorf("result %+v, row %+v", result, r)
+			}
+		})
+	}
+}
+
+func TestAnAnswerMayEndByItselfWhereTheBodySaysSo(t *testing.T) {
+	for body, failure := range map[string]string{`{"ignore_eos":false}`: "", `{"ignore_eos":null}`: "", `{"ignore_eos":true}`: "short_output", `{}`: "short_output"} {
+		onBothDrivers(t, body, func(t *testing.T, drive func(*Settings)) {
+			fake := newFake(t, events(tokenChunk(1, ""), tokenChunk(2, "stop"), usageChunk(9, 2), "[DONE]"))
+			s := settingsFor(fake.URL)
+			s.Body = json.RawMessage(body)
+			drive(&s)
+			_, rows, err := replayed(t, planOf(t, every(0, 1, 9, 3)), s)
+			if err != nil || len(rows) != 1 || rows[0].Failure != failure {
+				t.Fatalf("%+v, %v; want %q", rows, err, failure)
+			}
+			if asks := fake.bodies[0].MinTokens > 0; asks == (failure == "") {
+				t.Errorf("sent %+v", fake.bodies[0])
 			}
 		})
 	}

@@ -35,6 +35,7 @@ type Server struct {
 	card        modelCard
 	target      target
 	record      serverRecord // where there are several
+	alternates  string       // how two answers in a row about its model differ; empty: not at all
 }
 
 // modelCard is what /v1/models says of the model that is served, as far as it must not change in a run.
@@ -71,8 +72,17 @@ func (a *controlClient) probe(ctx context.Context, t target, model, named string
 	if status != http.StatusOK {
 		return server, a.refused(t, status, body)
 	}
+	if cards, err := cardsIn(body); err == nil && len(cards) == 0 {
+		// A replica that has just started may show an empty list once.
+		if again, text, err := a.get(ctx, t.at("/v1/models")); err == nil && again == http.StatusOK {
+			body = text
+		}
+	}
 	if server.card, err = a.checkModel(t, body, model); err != nil {
 		return server, err
+	}
+	if err := a.watchModel(ctx, server); err != nil {
+		server.alternates = "asked twice, " + err.Error() + ": more than one server answers there"
 	}
 	server.Models = a.scrub.JSON(body)
 	server.engine, server.EngineBy = engines.Recognise(named, server.card.Owner, func(path string) []byte { return a.answer(ctx, t, path) })

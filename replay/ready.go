@@ -134,6 +134,11 @@ func (s *Settings) prompts(ctx context.Context, a *controlClient, first Server, 
 
 // differences says in what the servers are not alike: their requests are then not of one kind.
 func differences(servers []Server, all []engines.Configuration) (notes []string) {
+	for _, server := range servers {
+		if server.alternates != "" {
+			notes = append(notes, server.alternates)
+		}
+	}
 	first := all[0].Fields()
 	for i, other := range all[1:] {
 		fields := other.Fields()

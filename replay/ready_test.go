@@ -361,10 +361,10 @@ func TestAModelThatChangesInTheMiddleEndsTheRun(t *testing.T) {
 		"no longer serves the model tiny":                                                  `{"data":[{"id":"other"}]}`,
 	} {
 		fake := newFake(t, well(5*time.Millisecond))
-		var begun atomic.Bool
+		var looks atomic.Int64
 		fake.probe = func(w http.ResponseWriter, r *http.Request) {
 			text := `{"data":[{"id":"tiny","max_model_len":4096}]}`
-			if begun.Swap(true) {
+			if looks.Add(1) > 2 { // the first two are before the run
 				text = later
 			}
 			fmt.Fprint(w, text)
@@ -375,6 +375,40 @@ func TestAModelThatChangesInTheMiddleEndsTheRun(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), what) || result.IsValid || result.Status != "aborted" || result.Unsent == 0 ||
 			!strings.HasPrefix(result.InvalidReason, "the run stopped by itself: the server at ") {
 			t.Errorf("%s: %+v, %v", what, result, err)
+		}
+	}
+}
+
+// A replica that starts shows an empty list once; two replicas behind one address take turns. Neither is a model that changed.
+func TestOddAnswersAboutTheModelAreNotedAndDoNotEndTheRun(t *testing.T) {
+	const card = `{"data":[{"id":"tiny","root":"/models/a","max_model_len":4096}]}`
+	for what, c := range map[string]struct {
+		other string
+		isOdd func(look int64) bool
+		note  string
+	}{
+		"an empty list at first":  {`{"data":[]}`, func(look int64) bool { return look == 1 }, ""},
+		"an empty list later":     {`{"data":[]}`, func(look int64) bool { return look == 4 }, "showed another model for a moment"},
+		"two replicas take turns": {`{"data":[{"id":"tiny","root":"/models/b","max_model_len":4096}]}`, func(look int64) bool { return look%2 == 0 }, "more than one server answers there"},
+	} {
+		fake := newFake(t, well(5*time.Millisecond))
+		var looks atomic.Int64
+		fake.probe = func(w http.ResponseWriter, r *http.Request) {
+			text := card
+			if c.isOdd(looks.Add(1)) {
+				text = c.other
+			}
+			fmt.Fprint(w, text)
+		}
+		s := settingsFor(fake.URL)
+		s.watch = 30 * time.Millisecond
+		folder := filepath.Join(t.TempDir(), "run")
+		result, err := Run(t.Context(), planOf(t, every(20*time.Millisecond, 20, 9, 3)), s, folder)
+		if err != nil || result.Status != "done" || result.Unsent != 0 {
+			t.Fatalf("%s: %+v, %v", what, result, err)
+		}
+		if notes := strings.Join(documentIn(t, folder).Readiness.Notes, "; "); (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: noted %q, want %q", what, notes, c.note)
 		}
 	}
 }

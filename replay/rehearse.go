@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/engines"
@@ -46,7 +47,7 @@ func Rehearse(ctx context.Context, planned *plan.Plan, s Settings, r rehearsal.S
 type keeper struct {
 	settings Settings
 	targets  []target
-	engine   vllmsim.Config
+	engine   engine.Config
 	folder   string
 	journal  *journal
 	samples  *lineLog
@@ -79,7 +80,7 @@ func (k *keeper) keep(ctx context.Context, planned *plan.Plan, r rehearsal.Setti
 	}
 	k.journal = newJournal(rows, slots)
 	for i := range k.targets {
-		k.sample(0, i, vllmsim.Counts{})
+		k.sample(0, i, engine.Counts{})
 	}
 	err = errors.Join(rehearsal.Play(ctx, r, planned.Requests(), k.add), rows.close(), k.samples.close())
 	result = k.journal.outcome.finish(planned.Header().Requests, limits{k.settings.MaxLateness, k.settings.MaxStall}, observed{}, nil)
@@ -135,8 +136,8 @@ func (k *keeper) add(r *rehearsal.Request) error {
 }
 
 // sample writes what a replica's /metrics would say.
-func (k *keeper) sample(at time.Duration, replica int, c vllmsim.Counts) {
-	exposition := string(c.Exposition(k.engine))
+func (k *keeper) sample(at time.Duration, replica int, c engine.Counts) {
+	exposition := string(vllmsim.Exposition(c, k.engine))
 	address := secrets.ShownURL(k.targets[replica].base.String() + "/metrics")
 	k.samples.add(func(dst []byte) []byte {
 		dst = plan.AppendSeconds(append(dst, `{"at_s":`...), at)

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,50 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
-
-// pipes is a listener without a kernel: fake time rules it.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-	far   time.Duration
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
-
-// farConn can take as long as a network: without it, whether what a free slot lets go is in time for the step that begins at
-// the same instant would be chance.
-type farConn struct {
-	net.Conn
-	far time.Duration
-}
-
-func (c farConn) Write(b []byte) (int, error) {
-	time.Sleep(c.far)
-	return c.Conn.Write(b)
-}
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
 
 // manyRequests are bursts with long and short prompts, half of them with prefixes that others have.
 func manyRequests(seed uint64, n int, sessions bool) (requests []plan.Request) {
@@ -82,9 +44,9 @@ func manyRequests(seed uint64, n int, sessions bool) (requests []plan.Request) {
 
 // A rehearsal gives every request the instants that a run against the simulated server gives it, where time is exact.
 func TestRehearsalIsARunAgainstTheSimulator(t *testing.T) {
-	cfg := vllmsim.Config{
+	cfg := engine.Config{
 		Model: "tiny", MaxModelLen: 2048, MaxNumSeqs: 24, MaxNumBatchedTokens: 512, KVBlocks: 420, EnablePrefixCaching: true,
-		StepTime: func(s vllmsim.Step) time.Duration {
+		StepTime: func(s engine.Step) time.Duration {
 			return 4*time.Millisecond + time.Duration(40*s.DecodeSequences)*time.Microsecond + time.Duration(60*s.ContextTokens) + time.Duration(21*s.PrefillTokens)*time.Microsecond
 		},
 	}
@@ -162,21 +124,21 @@ func bySeq(rows []line) []line {
 }
 
 // onSimulatedClock runs the plan against the simulated server on a fake clock.
-func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg vllmsim.Config) []line {
+func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.Config) []line {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	synctest.Test(t, func(t *testing.T) {
-		server, err := vllmsim.New(cfg)
+		server, err := vllmsim.New(vllmsim.Config{Config: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := newPipes()
+		listener := simpipe.New()
 		if s.MaxConcurrency > 0 {
-			listener.far = 100 * time.Microsecond
+			listener.Far = 100 * time.Microsecond
 		}
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(listener) })
-		s.Dial, s.Sleep = listener.dial, host.TimerSleep
+		s.Dial, s.Sleep = listener.Dial, host.TimerSleep
 		result, err := Run(t.Context(), planned, s, folder)
 		if err != nil || result.Completed != planned.Header().Requests {
 			t.Fatalf("%+v, %v", result, err)
@@ -185,16 +147,6 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg vllmsim.
 		serving.Wait()
 	})
 	return bySeq(rowsIn(t, folder))
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return farConn{client, p.far}, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // Offsets beyond 2^31 us began again below 0.
@@ -209,7 +161,7 @@ func TestOffsetsOfAnAnswerOfHours(t *testing.T) {
 	}
 	s := settingsFor("http://tiny")
 	s.BaseURLs = nil
-	cfg := vllmsim.Config{Model: "tiny", StepTime: func(vllmsim.Step) time.Duration { return 20 * time.Minute }}
+	cfg := engine.Config{Model: "tiny", StepTime: func(engine.Step) time.Duration { return 20 * time.Minute }}
 	folder := filepath.Join(t.TempDir(), "rehearsed")
 	if _, err := Rehearse(t.Context(), planned, s, rehearsal.Settings{Engine: cfg}, folder); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,8 @@ const errorBodyLimit = 16 << 10
 func (x *exchange) rejection() (kind, detail string) {
 	said := wire.ErrorBody(x.text).String() // fail scrubs and cuts
 	switch status := x.answer.Status; {
+	case x.answer.Encoding != "":
+		return "protocol", "the answer is packed, and no stream (Content-Encoding: " + x.answer.Encoding + "), though nothing asked for that"
 	case status == http.StatusOK:
 		if !wire.IsError(x.text) { // nothing of an answer is kept
 			said = ""

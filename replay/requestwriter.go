@@ -52,7 +52,7 @@ func newRequestWriter(path, host string, s Settings, takes engines.Fields, promp
 		w.opening = append(append(w.opening, `,"messages":[{"role":"user","content":"`...), prompts.Text.Lead...)
 		w.ending = []byte(`"}],"max_tokens":`)
 	}
-	if takes.MinTokens {
+	if takes.MinTokens && !s.mayEndEarly() {
 		w.minTokens = []byte(`,"min_tokens":`)
 	}
 	w.closing = w.fields(s, takes)

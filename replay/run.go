@@ -109,6 +109,7 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	r.state = &runState{
 		settings: s, scrub: r.control.scrub, meter: m, journal: newJournal(rows, slots), abort: abort, stop: stop, giveUp: giveUp,
 		router: newRouter(s, r.servers, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
+		mayEndEarly: s.mayEndEarly(),
 	}
 	r.state.availability = &availability{router: r.state.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}
 	r.sampler = newSampler(r, samples, m, giveUp)
@@ -175,6 +176,7 @@ func (r *run) close(ctx context.Context, planned int64) (Result, error) {
 	result := r.state.journal.outcome.finish(planned, most, r.sampler.observed(), r.state.clientLimit.Load())
 	r.noteCached(result)
 	r.document.Gone = r.state.availability.gone
+	r.document.Readiness.Notes = append(r.document.Readiness.Notes, r.sampler.alternating.all()...)
 	cause := context.Cause(r.state.stop)
 	wasAsked := ctx.Err() != nil || r.settings.Abort.Err() != nil
 	switch {

@@ -34,6 +34,7 @@ type runState struct {
 	stop         context.Context // ended: send nothing more
 	giveUp       context.CancelCauseFunc
 	keepsIDs     bool // answers become part of later prompts
+	mayEndEarly  bool // the body lets the model end an answer
 	looksOften   bool // the schedule's goroutine looks at its messages every scanEvery, even if nobody wakes it
 
 	prepared    atomic.Int64 // bytes of bodies that wait

@@ -7,6 +7,7 @@ package replay
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"runtime"
 	"slices"
@@ -24,21 +25,22 @@ import (
 // sampler keeps, each second, the servers' /metrics as they stand and the client's own state. Each address has a loop of
 // its own, so that a slow one delays no other.
 type sampler struct {
-	control *controlClient
-	urls    []string // "none": nothing is sampled
-	servers []Server // whose models are watched
-	log     *lineLog
-	meter   *meter
-	beat    host.Sleep
-	heart   host.Heartbeat
-	witness host.Monitor
-	state   func() host.State
-	wall    func() time.Time
-	watch   time.Duration // between two looks at what a server serves
-	giveUp  context.CancelCauseFunc
-	begin   time.Time
-	missed  atomic.Int64 // scrapes without an answer
-	loops   sync.WaitGroup
+	control     *controlClient
+	urls        []string // "none": nothing is sampled
+	servers     []Server // whose models are watched
+	log         *lineLog
+	meter       *meter
+	beat        host.Sleep
+	heart       host.Heartbeat
+	witness     host.Monitor
+	state       func() host.State
+	wall        func() time.Time
+	watch       time.Duration // between two looks at what a server serves
+	alternating alternating
+	giveUp      context.CancelCauseFunc
+	begin       time.Time
+	missed      atomic.Int64 // scrapes without an answer
+	loops       sync.WaitGroup
 }
 
 func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
@@ -103,18 +105,63 @@ func (p *sampler) each(ctx context.Context, sample func(context.Context)) {
 	}
 }
 
-// watchModel ends the run when a server serves something else than it began with.
+// watchModel ends the run when a server serves something else than it began with. One odd answer does not: a replica that starts may
+// show an empty list, and behind one address two replicas may take turns.
 func (p *sampler) watchModel(ctx context.Context, server Server) {
 	for host.TimerSleep(ctx, p.watch) && p.isSame(ctx, server) {
 	}
 }
 
+// oddLooks in a row are a change.
+const oddLooks = 3
+
+// isSame looks again where the answer is another one, until it is the old one or has been another for oddLooks looks.
+// A server whose answer has come back alternates: that is noted, and no change of it ends the run.
 func (p *sampler) isSame(ctx context.Context, server Server) bool {
-	err := p.control.watchModel(ctx, server)
-	if err != nil {
-		p.giveUp(stopError{stoppedBySetup, err})
+	for look := 1; !p.alternating.has(server); look++ {
+		err := p.control.watchModel(ctx, server)
+		switch {
+		case err == nil && look > 1:
+			p.alternating.add(server)
+			return true
+		case err == nil:
+			return true
+		case look == oddLooks:
+			p.giveUp(stopError{stoppedBySetup, err})
+			return false
+		case !host.TimerSleep(ctx, p.watch/oddLooks):
+			return true
+		}
 	}
-	return err == nil
+	return true
+}
+
+// alternating are the servers that showed another model for a moment.
+type alternating struct {
+	mu    sync.Mutex
+	notes map[string]string // by address
+}
+
+func (a *alternating) has(server Server) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return server.alternates != "" || a.notes[server.target.shown()] != ""
+}
+
+func (a *alternating) add(server Server) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.notes == nil {
+		a.notes = map[string]string{}
+	}
+	where := server.target.shown()
+	a.notes[where] = "/v1/models of " + where + " showed another model for a moment: more than one server answers there, or it was restarted"
+}
+
+func (a *alternating) all() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Values(a.notes))
 }
 
 func (p *sampler) server(ctx context.Context, address string) {

@@ -197,8 +197,10 @@ func (s *stream) received() (n int64, isKnown bool) {
 func (s *stream) arrived(asked int64) string {
 	got, isKnown := s.received()
 	chunks := int64(len(s.offsets)) + s.tokenless
-	switch isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.hasUnknownCounts); {
-	case isCounted || chunks == 0:
+	isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.hasUnknownCounts)
+	isStale := got == 0 && len(s.offsets) > 0 // a usage of the first chunk alone
+	switch {
+	case isCounted && !isStale || chunks == 0:
 		return fmt.Sprintf("%d of %d tokens", got, asked)
 	case chunks == 1:
 		return fmt.Sprintf("1 chunk (its tokens are not counted), asked for %d tokens", asked)

@@ -1,4 +1,5 @@
-// What an answer came to. A success has the tokens that were asked for and a finish reason of stop or length; everything
+// What an answer came to. A success has the tokens that were asked for, or fewer where the body lets an answer end by itself,
+// and an end that the server chose: a finish reason of a whole answer, or [DONE] from a server that gives no reasons. Everything
 // else is a failure of one kind. The order of the cases matters: what the server says itself (an error frame) comes before
 // what was noticed here, and the end of the connection counts only where the answer was not complete by then.
 
@@ -9,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tidemark/replay/wire"
 )
@@ -16,13 +18,16 @@ import (
 // errLongOutput ends a stream that brings far more tokens than were asked for.
 var errLongOutput = errors.New("too many tokens")
 
-// verdict is the kind of failure, empty for a success: tokens as asked, and a finish reason of stop or length.
+// wholeAnswers are the finish reasons of an answer that the server itself calls whole.
+var wholeAnswers = []string{"length", "stop", "tool_calls", "function_call"}
+
+// verdict is the kind of failure, empty for a success.
 func (x *exchange) verdict(end error) (kind, detail string) {
 	s, asked := &x.stream, int64(x.row.req.OutputTokens)
 	got, isKnown := s.received()
 	count := s.arrived(asked)
-	isShort := isKnown && got < asked
-	isGood := s.finish == "length" || s.finish == "stop"
+	isShort := isKnown && got < asked && !x.mayEndEarly
+	isGood := slices.Contains(wholeAnswers, s.finish) || s.finish == "" && s.isDone
 	isSettled := isGood && s.first != unknown && (isKnown && !isShort || !isKnown && s.isDone) // whatever came after it
 	switch {
 	case s.failure != nil:

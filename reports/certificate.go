@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/show"
 )
 
 // certified is a run's certificate as the page shows it: five lines, and the rest folded.
@@ -34,7 +36,7 @@ func (p *page) certified(s section) (certified, error) {
 	c := certified{First: lines[:first], Rest: lines[first:]}
 	c.Finding = fmt.Sprintf("%d of %d lines hold, none breaks", tell["ok"], len(lines))
 	if n := tell["breaks"]; n > 0 {
-		c.Finding = fmt.Sprintf("%d of %d lines %s: %s", n, len(lines), verb(n, "breaks", "break"), strings.Join(subjects(lines[:n]), ", "))
+		c.Finding = fmt.Sprintf("%d of %d lines %s: %s", n, len(lines), show.Verb(n, "breaks", "break"), strings.Join(subjects(lines[:n]), ", "))
 	}
 	toKnow := 0
 	for _, line := range c.Rest {

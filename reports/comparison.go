@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tidemark/analysis"
 	"tidemark/internal/show"
@@ -29,7 +28,19 @@ type comparedRow struct {
 }
 
 // comparedCell is a figure of a run, and its ratio to the first run's: ~ where the intervals do not tell them apart.
-type comparedCell struct{ Value, Ratio string }
+type comparedCell struct {
+	Value, Ratio string
+	told         told
+}
+
+// told is what an interval says of two runs.
+type told int
+
+const (
+	cannotTell told = iota // there is no interval
+	isAlike
+	isDifferent
+)
 
 func (p *page) compared(s section) (comparison, error) {
 	c := comparison{First: p.Runs[0].ID, Caption: "Ratios are to the first run, with their 90 % interval; ~ where it does not tell the two apart. Failed and unsent requests stay in every share."}
@@ -52,8 +63,10 @@ func (p *page) compared(s section) (comparison, error) {
 		ids[i] = run.ID
 		plans[run.Facts.At(0, "plan_fingerprint")] = true
 	}
+	// A p99 without an interval says nothing of two runs: their medians may.
 	pairs, err := ask(p.ctx, p.db, "marts.run_pairs", `select
     other_run_id || ' ' || metric as pair,
+    case when statistic = 'p50' then 'median ' else '' end as words,
     ratio,
     low_ratio,
     high_ratio,
@@ -61,7 +74,9 @@ func (p *page) compared(s section) (comparison, error) {
 from marts.run_pairs
 where run_id = $1
     and list_contains($2, other_run_id)
-    and statistic = case when metric = 'output_token_per_s' then 'mean' else 'p99' end`, c.First, ids)
+    and statistic in ('p99', 'p50', 'mean')
+    and (statistic = 'mean') = (metric = 'output_token_per_s')
+qualify row_number() over (partition by other_run_id, metric order by is_different is null, statistic desc) = 1`, c.First, ids)
 	if err != nil {
 		return c, err
 	}
@@ -82,7 +97,7 @@ where run_id = $1
 				cell.Value = show.Figures(v * units[h].Factor)
 			}
 			if k, isThere := at[run.ID+" "+head.metric]; isThere && i > 0 && run.counts() && p.Runs[0].counts() {
-				cell.Ratio = ratioText(pairs, k)
+				cell.Ratio, cell.told = ratioText(pairs, k)
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -96,8 +111,8 @@ where run_id = $1
 	return c, nil
 }
 
-// counts is false for a run whose figures are compared with nothing.
-func (run *Run) counts() bool { return run.IsValid && !run.HasFailed }
+// counts is false for a run whose figures are compared with nothing: of a draft nobody knows what it ran on.
+func (run *Run) counts() bool { return run.IsValid && !run.HasFailed && !run.IsDraft }
 
 // judge gives a run's verdict in a word or two.
 func (r *comparedRow) judge() {
@@ -117,46 +132,51 @@ func (r *comparedRow) judge() {
 	}
 }
 
-func ratioText(pairs *Result, i int) string {
+// ratioText is a ratio with its interval, and what that says. A difference that does not show in three figures is none to act on.
+func ratioText(pairs *Result, i int) (string, told) {
 	ratio, isKnown := number(pairs.At(i, "ratio"))
 	if !isKnown {
-		return "–"
+		return "–", cannotTell
 	}
+	words := pairs.texts("words")[i] + show.Figures(ratio) + "×"
 	is, isTold := pairs.At(i, "is_different").(bool)
-	low, hasLow := number(pairs.At(i, "low_ratio"))
-	high, hasHigh := number(pairs.At(i, "high_ratio"))
+	low, _ := number(pairs.At(i, "low_ratio"))
+	high, _ := number(pairs.At(i, "high_ratio"))
 	switch {
-	case isTold && !is:
-		return "~ " + show.Figures(ratio) + "×"
-	case hasLow && hasHigh:
-		return fmt.Sprintf("%s× (%s to %s)", show.Figures(ratio), show.Figures(low), show.Figures(high))
+	case !isTold:
+		return words + ", no interval", cannotTell
+	case !is || math.Abs(ratio-1) < 0.005:
+		return "~ " + words, isAlike
 	}
-	return show.Figures(ratio) + "×, no interval"
+	return fmt.Sprintf("%s (%s to %s)", words, show.Figures(low), show.Figures(high)), isDifferent
 }
 
-// finding says how many runs differ from the first in a p99 or in throughput, of those that have an interval.
+// finding says how many runs differ from the first in a latency or in throughput, of those that have an interval.
 func (c comparison) finding(valid int) string {
 	if valid < 2 {
-		return "Fewer than two of these runs are valid: nothing is compared"
+		return "Fewer than two of these runs are valid and no drafts: nothing is compared"
 	}
 	compared, differ := 0, 0
 	for _, row := range c.Rows[1:] {
-		ratios := strings.Builder{}
+		most := cannotTell
 		for _, cell := range row.Cells {
-			ratios.WriteString(cell.Ratio)
+			most = max(most, cell.told)
 		}
-		isTold, isAlike := strings.Contains(ratios.String(), ")"), strings.Contains(ratios.String(), "~")
-		if isTold {
+		if most == isDifferent {
 			differ++
 		}
-		if isTold || isAlike {
+		if most != cannotTell {
 			compared++
 		}
 	}
 	others := len(c.Rows) - 1
 	switch {
 	case compared == 0:
-		return "Too few requests for the interval of a p99: no run can be told from the first"
+		return "Too few requests for an interval: no run can be told from the first"
+	case others == 1 && differ == 1:
+		return "The second run differs from the first by more than chance"
+	case others == 1:
+		return "Nothing shows that the second run differs from the first"
 	case compared < others:
 		return fmt.Sprintf("%d of %d runs differ from the first by more than chance; %d cannot be told", differ, others, others-compared)
 	default:
@@ -166,7 +186,7 @@ func (c comparison) finding(valid int) string {
 
 // scaled is the axis of a time: by its logarithm where the largest is more than thirty times the median, so that no run lies on the axis.
 func scaled(r *Result, column string, unit show.Unit) (plot.Axis, error) {
-	a := plot.Axis{Name: words(column[:len(column)-2]) + ", " + unit.Name}
+	a := plot.Axis{Name: show.Words(column[:len(column)-2]) + ", " + unit.Name}
 	high, err := r.Max(column)
 	if err != nil {
 		return a, err

@@ -65,7 +65,7 @@ order by min(started_at), series_id`, ids)
 	}
 	var out []experiment
 	for i, id := range r.texts("series_id") {
-		e := experiment{ID: id, Name: r.texts("series_name")[i], Hypothesis: r.texts("hypothesis")[i], Variable: words(r.texts("variable")[i])}
+		e := experiment{ID: id, Name: r.texts("series_name")[i], Hypothesis: r.texts("hypothesis")[i], Variable: show.Words(r.texts("variable")[i])}
 		e.Expect = expectation{
 			MetAt: r.texts("expected_met_at")[i], NotMetAt: r.texts("expected_not_met_at")[i], Binds: r.texts("expected_binds")[i],
 		}
@@ -179,7 +179,7 @@ func objectiveWords(text string) string {
 		return first
 	}
 	metric, class, hasClass := strings.Cut(rest, ", ")
-	text = first + " " + words(metric)
+	text = first + " " + show.Words(metric)
 	if hasClass {
 		text += ", " + class
 	}

@@ -223,15 +223,9 @@ func ninesAxis(name string, highest any) plot.Axis {
 	last := math.Max(math.Ceil(plot.Nine(math.Min(q, 0.99999))-1e-9), 1)
 	ticks := []plot.Tick{{At: 0, Text: "0 %"}, {At: plot.Nine(0.5), Text: "50 %"}}
 	for nines := 1.0; nines <= last; nines++ {
-		ticks = append(ticks, plot.Tick{At: nines, Text: trimZeros(100-math.Pow(10, 2-nines)) + " %"})
+		ticks = append(ticks, plot.Tick{At: nines, Text: show.Plain(100-math.Pow(10, 2-nines)) + " %"})
 	}
 	return plot.Axis{Name: name, Ticks: ticks, To: last}
-}
-
-// trimZeros writes 99.00000 as 99.
-func trimZeros(v float64) string {
-	text := fmt.Sprintf("%.5f", v)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // diagonal is where measured equals predicted, up to the larger of both; of times that.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
+	"tidemark/internal/escape"
 	"tidemark/internal/show"
 )
 
@@ -79,7 +81,7 @@ func observed(o analysis.ObjectiveVerdict) string {
 	return "was " + valueOf(o.Objective, *o.Observed) + ", limit " + limitOf(o.Objective)
 }
 
-func isShare(o analysis.Objective) bool { return o.Metric == "failure_ratio" }
+func isShare(o analysis.Objective) bool { return o.Metric == metric.FailureRatio }
 
 func valueOf(o analysis.Objective, v float64) string {
 	if isShare(o) {
@@ -90,13 +92,10 @@ func valueOf(o analysis.Objective, v float64) string {
 
 // limitOf writes a bound as it was chosen: 1 s, 50 ms, 1 %.
 func limitOf(o analysis.Objective) string {
-	switch {
-	case isShare(o):
-		return trimZeros(o.AtMost*100) + " %"
-	case o.AtMost < 1:
-		return trimZeros(o.AtMost*1e3) + " ms"
+	if isShare(o) {
+		return show.Plain(o.AtMost*100) + " %"
 	}
-	return trimZeros(o.AtMost) + " s"
+	return show.Setting(o.AtMost)
 }
 
 // short is an objective without its class.
@@ -205,8 +204,8 @@ func (run *Run) missed() string {
 	if o.Metric == "itl" {
 		things = "gaps between tokens"
 	}
-	allowed := trimZeros(100-o.Percentile) + " % is allowed"
-	what := "were beyond " + limitOf(o.Objective) + " of " + words(o.Metric)
+	allowed := show.Plain(100-o.Percentile) + " % is allowed"
+	what := "were beyond " + limitOf(o.Objective) + " of " + show.Words(o.Metric)
 	if isShare(o.Objective) {
 		what, allowed = "failed", limitOf(o.Objective)+" is allowed"
 	}
@@ -245,19 +244,12 @@ func (run *Run) worth(c *Result) string {
 	}
 	text := fmt.Sprintf("The run is %s: %d of %d lines of its certificate hold", strong(is), tell["ok"], c.Len())
 	if tell["breaks"] > 0 {
-		text += fmt.Sprintf(", %d %s", tell["breaks"], verb(tell["breaks"], "breaks", "break"))
+		text += fmt.Sprintf(", %d %s", tell["breaks"], show.Verb(tell["breaks"], "breaks", "break"))
 	}
 	if tell["note"] > 0 {
-		text += fmt.Sprintf(", %d %s to know", tell["note"], verb(tell["note"], "is", "are"))
+		text += fmt.Sprintf(", %d %s to know", tell["note"], show.Verb(tell["note"], "is", "are"))
 	}
 	return text + "."
-}
-
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func (p *page) certificate(runID string) (*Result, error) {
@@ -293,11 +285,11 @@ limit 1`, run.ID)
 	case run.Verdict.Outcome == analysis.Undecided:
 		return "send more of the same: " + moreRequests(run.Verdict) + " would decide.", "", nil
 	case !run.HasSLO:
-		return "say what is good enough, and this run is judged by it:", "tidemark report " + run.ID + " --slo FILE --output judged.html", nil
+		return "say what is good enough, and this run is judged by it:", "tidemark report " + escape.Shell(run.ID) + " --slo FILE --output judged.html", nil
 	case run.Verdict.Outcome == analysis.NotMet:
-		return "find the largest load that meets the SLO:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
+		return "find the largest load that meets the SLO:", "tidemark capacity " + escape.Shell(source) + " --slo FILE --base-url URL --model MODEL", nil
 	}
-	return "find out how much more it takes:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
+	return "find out how much more it takes:", "tidemark capacity " + escape.Shell(source) + " --slo FILE --base-url URL --model MODEL", nil
 }
 
 func moreRequests(v analysis.SLOVerdict) string {

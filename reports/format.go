@@ -30,13 +30,28 @@ const (
 // How numbers are written is decided in internal/show, for this page and for the command line alike. The functions here accept what a
 // template has: any value of a result, or none.
 
-// duration writes seconds with their unit, and a missing value as withheld.
-func duration(v any) string {
-	s, ok := number(v)
-	if !ok {
-		return withheld
+// written is a number by one of show's writers, or what stands for none.
+func written(v any, write func(float64) string, none string) string {
+	if n, ok := number(v); ok {
+		return write(n)
 	}
-	return show.Duration(s)
+	return none
+}
+
+func duration(v any) string     { return written(v, show.Duration, withheld) }
+func percent(v any) string      { return written(v, show.Percent, unknown) }
+func count(v any) string        { return written(v, show.Count[float64], unknown) }
+func plainFigures(v any) string { return written(v, show.Figures, unknown) }
+func setting(v any) string      { return written(v, show.Setting, unknown) }
+
+// times writes a ratio: 1.23×.
+func times(v any) string {
+	return written(v, func(ratio float64) string { return show.Figures(ratio) + "×" }, unknown)
+}
+
+// rate writes a number per second.
+func rate(v any) string {
+	return written(v, func(perSecond float64) string { return show.Figures(perSecond) + "/s" }, unknown)
 }
 
 // durations writes the two ends of an interval.
@@ -56,60 +71,6 @@ func between(least, most any) string {
 		return "at " + from
 	}
 	return "between " + from + " and " + to
-}
-
-// percent writes a share.
-func percent(v any) string {
-	share, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Percent(share)
-}
-
-// times writes a ratio: 1.23×.
-func times(v any) string {
-	ratio, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Figures(ratio) + "×"
-}
-
-// rate writes a number per second.
-func rate(v any) string {
-	perSecond, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Figures(perSecond) + "/s"
-}
-
-// count writes a whole number in full.
-func count(v any) string {
-	n, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Count(n)
-}
-
-// plainFigures writes any measured number that has no unit of its own.
-func plainFigures(v any) string {
-	n, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Figures(n)
-}
-
-// setting writes a chosen duration: 10 ms, 600 s.
-func setting(v any) string {
-	s, ok := number(v)
-	if !ok {
-		return unknown
-	}
-	return show.Setting(s)
 }
 
 // counted writes a number with its noun: 1 request, 2 requests.

@@ -1,6 +1,10 @@
 package reports
 
-import "testing"
+import (
+	"testing"
+
+	"tidemark/internal/show"
+)
 
 func TestNumbersForPeople(t *testing.T) {
 	for _, c := range []struct{ what, got, want string }{
@@ -11,7 +15,7 @@ func TestNumbersForPeople(t *testing.T) {
 		{"a share", percent(0.99), "99.0 %"},
 		{"a count in full", count(int64(1234567)), "1,234,567"},
 		{"one has no s", counted(1, "request"), "1 request"},
-		{"a heading", words("p99_ttft"), "p99 TTFT"},
+		{"a heading", show.Words("p99_ttft"), "p99 TTFT"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %q, want %q", c.what, c.got, c.want)

@@ -30,11 +30,11 @@ func (p *page) functions() template.FuncMap {
 		"objectives": func(run Run, metric string, factor float64) []any { return run.limits(metric, factor) },
 		// telling
 		"certificate": p.certified, "slice": func(run Run) (slice, error) { return p.slice(&run) },
-		"distance":  func(v any) string { n, _ := number(v); return distance(n) },
+		"distance":  func(v any) string { n, _ := number(v); return show.Distance(n) },
 		"limitText": func(metric, v any) string { return limitText(metric, v) },
 		"heading":   p.heading, "tight": tight, "table": func(r *Result, caption string) Table { return r.shown(caption) },
 		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "chosenShare": chosenShare, "times": times, "rate": rate, "count": count,
-		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": words,
+		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": show.Words,
 		// holding
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },
 		"names": func(pairs ...string) (map[string]string, error) { return pairUp(pairs) },

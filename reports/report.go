@@ -24,6 +24,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/wildcard"
 )
 
 // Options choose what a report is about.
@@ -70,6 +71,16 @@ func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 	return err
 }
 
+// WriteJudged writes the report of runs as if they had been sent for this SLO. path is the file of the warehouse.
+func WriteJudged(ctx context.Context, db *sql.DB, path string, o Options, slo analysis.SLO, w io.Writer) (err error) {
+	if len(o.RunIDs) == 0 {
+		if o.RunIDs, err = Runs(ctx, db); err != nil {
+			return err
+		}
+	}
+	return analysis.WithSLO(ctx, path, o.RunIDs, slo, func(db *sql.DB) error { return Write(ctx, db, o, w) })
+}
+
 var errNoRuns = hint.Errorf("the warehouse holds no run").
 	Hint(`make one with "tidemark replay", or ingest one with "tidemark ingest runs/<id>"`)
 
@@ -114,7 +125,7 @@ order by source_name`)
 	for _, name := range known.texts("source_name") {
 		names = append(names, name)
 		for _, pattern := range patterns {
-			if isLike(pattern, name) {
+			if wildcard.Match(pattern, name) {
 				isFound[pattern] = true
 				if !chosen[name] {
 					chosen[name] = true

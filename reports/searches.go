@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 
+	"tidemark/internal/show"
+	"tidemark/internal/wildcard"
 	"tidemark/reports/plot"
 )
 
@@ -51,8 +52,8 @@ order by started_at, search_id`)
 		isNewest, _ := known.At(i, "is_newest").(bool)
 		names = append(names, source, id)
 		for _, pattern := range patterns {
-			isThis := isLike(pattern, id)
-			if isLike(pattern, source) {
+			isThis := wildcard.Match(pattern, id)
+			if wildcard.Match(pattern, source) {
 				isMatched[pattern] = true
 				isThis = isThis || isNewest
 			}
@@ -65,12 +66,6 @@ order by started_at, search_id`)
 		}
 	}
 	return searches, names, isMatched, nil
-}
-
-// isLike says that a name is the pattern, or fits it: serve-* fits serve-h100.
-func isLike(pattern, name string) bool {
-	fits, err := path.Match(pattern, name)
-	return err == nil && fits || name == pattern
 }
 
 // texts are the texts of a column.
@@ -103,7 +98,7 @@ func missedAxis(name string, allowed any) plot.Axis {
 	decades := int(math.Round(-math.Log10(least)))
 	axis := plot.Axis{Name: name, To: float64(decades)}
 	for i := range decades + 1 {
-		text := trimZeros(100*least*math.Pow10(i)) + " %"
+		text := show.Plain(100*least*math.Pow10(i)) + " %"
 		if i == 0 {
 			text = "≤ " + text
 		}
@@ -124,7 +119,7 @@ func missedLimit(allowed any) any {
 // chosenShare writes a share that was chosen and not measured: 1 %, not 1.00 %.
 func chosenShare(v any) string {
 	share, _ := number(v)
-	return trimZeros(share*100) + " %"
+	return show.Plain(share*100) + " %"
 }
 
 // Missed are the points of a share over a multiple. They are drawn larger than one of many dots, because each is a run.

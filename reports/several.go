@@ -56,7 +56,7 @@ func (p *page) comparisonFirst() (first, error) {
 	case len(p.Runs) == 2 && pair != "":
 		f.Headline = pair
 	case judged > 1:
-		f.Headline = fmt.Sprintf("%d of %d runs %s the SLO", met, judged, verb(met, "meets", "meet"))
+		f.Headline = fmt.Sprintf("%d of %d runs %s the SLO", met, judged, show.Verb(met, "meets", "meet"))
 		if judged == len(p.Runs) && met == judged {
 			f.Headline = fmt.Sprintf("All %d runs meet the SLO", met)
 		}
@@ -200,14 +200,15 @@ func (p *page) resultsFirst() (first, mast, error) {
 	}
 	r, err := ask(p.ctx, p.db, "marts.points", `select
     max(output_token_per_s) as best_per_s,
-    arg_max(coalesce(max_concurrency || ' in flight', macros.figures(request_rate_per_s) || ' requests/s', load), output_token_per_s) as load
+    arg_max(coalesce(max_concurrency || ' in flight', macros.figures(request_rate_per_s) || ' requests/s', load), output_token_per_s) as load,
+    count(distinct concat_ws(' ', model, gpu, tensor_parallel_size, engine)) as kinds
 from marts.points
 where list_contains($1, source_name)`, p.Sources)
 	if err != nil {
 		return first{}, m, err
 	}
 	best, isKnown := number(r.At(0, "best_per_s"))
-	if !isKnown {
+	if kinds, _ := number(r.At(0, "kinds")); !isKnown || kinds > 1 { // the most of unlike things is nobody's
 		return first{Headline: m.Name}, m, nil
 	}
 	return first{Headline: "At most " + show.Figures(best) + " output tokens/s, at " + plain(r.At(0, "load"))}, m, nil

@@ -5,9 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"strconv"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -78,22 +78,14 @@ order by what`, run.ID, sha)
 	if !isKnown || isWhole || recorded < fewestRecorded {
 		return slice{Result: r}, nil
 	}
-	line := "Its lengths stand for the whole trace (KS at most " + distance(most) + ")."
+	line := "Its lengths stand for the whole trace (KS at most " + show.Distance(most) + ")."
 	switch isMoved, isUnknown := analysis.Likeness(most, int64(sent), int64(recorded)); {
 	case isMoved:
-		line = "Its lengths do not stand for the whole trace (KS " + distance(most) + ")."
+		line = "Its lengths do not stand for the whole trace (KS " + show.Distance(most) + ")."
 	case isUnknown:
-		line = fmt.Sprintf("Its %s requests are too few to tell whether their lengths stand for the whole trace (KS %s).", show.Count(int64(sent)), distance(most))
+		line = fmt.Sprintf("Its %s requests are too few to tell whether their lengths stand for the whole trace (KS %s).", show.Count(int64(sent)), show.Distance(most))
 	}
 	return slice{Line: line, Result: r}, nil
-}
-
-// distance writes a distance of distributions with two figures: 0.011, 0.05.
-func distance(x float64) string {
-	if x < 5e-4 {
-		return "0"
-	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
 // burst is a stretch of a run that holds most of its misses.
@@ -102,16 +94,13 @@ type burst struct {
 	Misses, All int64
 }
 
-// missedBy are the columns of staging.requests by which a request misses an objective.
-var missedBy = map[string]string{"ttft": "ttft_s", "ttft_from_due": "ttft_from_due_s", "tpot": "tpot_s", "e2e": "e2e_s", "e2e_from_due": "e2e_from_due_s"}
-
 // findBurst looks for the shortest part of a run, of a fifth at most, that holds four fifths of the misses of the objective that decided.
 func (run *Run) findBurst(ctx context.Context, db *sql.DB) error {
 	if !run.HasSLO {
 		return nil
 	}
 	o := run.binding()
-	column := missedBy[o.Metric]
+	column := metric.Column(o.Metric)
 	if column == "" || o.Above == 0 {
 		return nil
 	}

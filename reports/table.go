@@ -73,26 +73,26 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 	name := r.Columns[column].Name
 	switch {
 	case r.Place("term") >= 0 && strings.HasSuffix(name, "_ratio"):
-		return words(strings.TrimSuffix(name, "_ratio")) + ", %", summand(100*r.largest(column), 100)
+		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", %", summand(100*r.largest(column), 100)
 	case r.Place("term") >= 0 && strings.HasSuffix(name, "_s"):
 		u := show.UnitOf(r.largest(column))
-		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, summand(u.Factor*r.largest(column), u.Factor)
+		return show.Words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, summand(u.Factor*r.largest(column), u.Factor)
 	case strings.HasSuffix(name, "_per_s"):
-		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", show.Figures
+		return show.Words(strings.TrimSuffix(name, "_per_s")) + ", /s", show.Figures
 	case strings.HasSuffix(name, "_s"):
 		u := show.UnitOf(r.largest(column))
-		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return show.Figures(s * u.Factor) }
+		return show.Words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return show.Figures(s * u.Factor) }
 	case name == "slowdown_ratio", name == "floor_ratio":
-		return words(strings.TrimSuffix(name, "_ratio")) + ", ×", show.Figures
+		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", ×", show.Figures
 	case strings.HasSuffix(name, "_ratio"):
-		return words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return show.Figures(share * 100) }
+		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return show.Figures(share * 100) }
 	case name == "quantile":
-		return "quantile, %", func(q float64) string { return trimZeros(q * 100) }
+		return "quantile, %", func(q float64) string { return show.Plain(q * 100) }
 	}
 	if r.isWhole(column) {
-		return words(name), func(n float64) string { return show.Count(n) }
+		return show.Words(name), func(n float64) string { return show.Count(n) }
 	}
-	return words(name), show.Figures
+	return show.Words(name), show.Figures
 }
 
 // summand writes the terms of a sum with the decimals of the largest: more figures of a small one would claim a precision that the sum lacks.
@@ -126,21 +126,4 @@ func (r *Result) largest(column int) float64 {
 		}
 	}
 	return largest
-}
-
-// spelled are the words of column names that are not written as they are.
-var spelled = map[string]string{
-	"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "itl": "ITL", "kv": "KV", "p50": "median", "gpu": "GPU", "id": "id", "cv": "cv",
-	"ok": "completed",
-}
-
-// words turns a column's name into a heading: p99_ttft becomes "p99 TTFT".
-func words(name string) string {
-	parts := strings.Split(name, "_")
-	for i, part := range parts {
-		if better, ok := spelled[part]; ok {
-			parts[i] = better
-		}
-	}
-	return strings.Join(parts, " ")
 }

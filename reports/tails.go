@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
@@ -26,8 +27,8 @@ type Tails struct {
 // tailColumns are what is drawn in the two upper strips: the metric that the run is judged by, then the other.
 func (run *Run) tailColumns() [2]string {
 	if run.HasSLO {
-		switch column := missedBy[run.binding().Metric]; {
-		case column == "tpot_s", run.binding().Metric == "itl":
+		switch column := metric.Column(run.binding().Metric); {
+		case column == "tpot_s", run.binding().Metric == metric.ITL:
 			return [2]string{"tpot_s", "ttft_s"}
 		case column != "" && column != "ttft_s":
 			return [2]string{column, "tpot_s"}
@@ -149,7 +150,7 @@ func (run Run) drawTails(columns [2]string, r, flight, dots *Result) (plot.Chart
 
 func (run Run) tailStrip(column string, i int, r, dots *Result) (plot.Strip, error) {
 	name, unit := strings.TrimSuffix(column, "_s"), show.UnitOf(greatest([]any{most(r, "p99_"+column), most(r, "p90_"+column)}))
-	strip := plot.Strip{Y: plot.Axis{Name: words(name) + ", " + unit.Name}, Height: []float64{190, 104}[i]}
+	strip := plot.Strip{Y: plot.Axis{Name: show.Words(name) + ", " + unit.Name}, Height: []float64{190, 104}[i]}
 	points := func(prefix string) []plot.Point {
 		out, _ := r.Points("at_s", prefix+column, unit.Factor)
 		return out
@@ -170,7 +171,7 @@ func (run Run) tailStrip(column string, i int, r, dots *Result) (plot.Strip, err
 		}
 	}
 	for _, o := range run.Verdict.Objectives {
-		if missedBy[o.Metric] == column && o.Class == "" {
+		if metric.Column(o.Metric) == column && o.Class == "" {
 			strip.Limits = append(strip.Limits, plot.Limit{At: o.AtMost * unit.Factor, Text: tight("limit " + limitOf(o.Objective)), Look: colours["limit"]})
 		}
 	}
@@ -179,7 +180,7 @@ func (run Run) tailStrip(column string, i int, r, dots *Result) (plot.Strip, err
 
 // tailsFinding says where the limit broke, or how far the tail moved.
 func (run Run) tailsFinding(column string, r *Result, isDots bool) string {
-	name, statistic := words(strings.TrimSuffix(column, "_s")), "p99"
+	name, statistic := show.Words(strings.TrimSuffix(column, "_s")), "p99"
 	if isDots {
 		statistic = "p90"
 	}
@@ -187,7 +188,7 @@ func (run Run) tailsFinding(column string, r *Result, isDots bool) string {
 	if b := run.Burst; b != nil {
 		return fmt.Sprintf("The limit broke in one stretch: %s of %s misses between %s and %s", show.Count(b.Misses), show.Count(b.All), clock(b.From), clock(b.To))
 	}
-	if run.HasSLO && missedBy[run.binding().Metric] == column {
+	if run.HasSLO && metric.Column(run.binding().Metric) == column {
 		limit := run.binding().AtMost
 		beyond, known := 0, 0
 		for i := range r.Rows {

@@ -125,7 +125,7 @@ func metricOf(o analysis.Objective) string {
 	if isShare(o) {
 		return "Failures"
 	}
-	text := words(o.Metric) + ", p" + trimZeros(o.Percentile)
+	text := show.Words(o.Metric) + ", " + show.Percentile(o.Percentile)
 	if o.Class != "" {
 		text += ", class " + o.Class
 	}

@@ -100,7 +100,7 @@ order by slowest.%[1]s desc, slowest.seq`, column, mostWorst), s.Run.ID)
 	if name == "before it was sent" {
 		where = "before they were sent"
 	}
-	by := words(strings.TrimSuffix(column, "_s"))
+	by := show.Words(strings.TrimSuffix(column, "_s"))
 	finding := fmt.Sprintf("The %d requests with the longest %s spent %s of their time %s", r.Len(), by, show.Percent(longest/total), where)
 	f := p.figure(s, "worst", c, finding, "Queue as the server says, else by the model; a stall is what a gap takes beyond four times the request’s median gap, the rest is decode", r)
 	return Worst{&f, finding}, nil

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/replay/plan"
 )
 
@@ -120,7 +121,7 @@ func (q *Question) missed(t tally, o Objective) (share, excess float64) {
 	}
 	share = float64(t.misses) / float64(t.n)
 	switch {
-	case o.Metric == FailureRatio:
+	case o.Metric == metric.FailureRatio:
 		share = t.sum / float64(t.n)
 		return share, share/max(o.AtMost, 1e-9) - 1
 	case o.Quantile == 0:

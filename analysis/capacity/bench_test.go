@@ -8,7 +8,7 @@ import (
 
 // BenchmarkRehearse answers for ten minutes of Azure's conversations without a server: within 10 s to 3 %.
 func BenchmarkRehearse(b *testing.B) {
-	s := studied{window: ofAzure("conv", 20*time.Minute), slo: latency(0.99, 1, 0.05), twin: llama8B, engine: engine(2048, 26000)}
+	s := studied{window: ofAzure("conv", 20*time.Minute), slo: latency(0.99, 1, 0.05), twin: llama8B, engine: engineOf(2048, 26000)}
 	q := s.question(b, 1)
 	half := 0.0
 	for b.Loop() {

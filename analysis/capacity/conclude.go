@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/regression"
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -63,7 +64,7 @@ func (s *search) confirms(r *Run, e *estimate) *bool {
 	canTell := r.CutAt == 0
 	for j, o := range s.q.Objectives {
 		t := r.reading.tallies[j]
-		if o.Metric == FailureRatio {
+		if o.Metric == metric.FailureRatio {
 			continue
 		}
 		_, excess := s.q.missed(t, o)
@@ -187,7 +188,7 @@ func (s *search) describe(a *Answer, e *estimate) {
 		shift := c.shift
 		shift.All += of.k
 		if requests, err := s.plans.whole(math.Exp(e.ln), s.q.curveSeed(0)); err == nil {
-			if replies, err := c.play(requests, math.Exp(e.ln), shift, vllmsim.Noise{}); err == nil {
+			if replies, err := c.play(requests, math.Exp(e.ln), shift, engine.Noise{}); err == nil {
 				n := users(requests, replies, s.q.length(math.Exp(e.ln)))
 				a.Users = &n
 			}
@@ -252,7 +253,7 @@ func (s *search) remarks(e *estimate) []string {
 		notes = append(notes, s.trends(e)...)
 	}
 	for i, o := range s.q.Objectives {
-		if o.Metric == FailureRatio && len(s.usable()) > 0 {
+		if o.Metric == metric.FailureRatio && len(s.usable()) > 0 {
 			notes = append(notes, s.failureBound(i, o))
 		}
 	}
@@ -265,7 +266,7 @@ func (s *search) unordered() []string {
 		for _, b := range s.usable() {
 			for j, o := range s.q.Objectives {
 				x, y := a.reading.tallies[j], b.reading.tallies[j]
-				if o.Metric == FailureRatio || o.Quantile == 0 || a.Scale > 0.9*b.Scale || x.n == 0 || y.n == 0 || b.CutAt > 0 {
+				if o.Metric == metric.FailureRatio || o.Quantile == 0 || a.Scale > 0.9*b.Scale || x.n == 0 || y.n == 0 || b.CutAt > 0 {
 					continue
 				}
 				more, less := float64(x.misses)/float64(x.n), float64(y.misses)/float64(y.n)

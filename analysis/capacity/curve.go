@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"math"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -25,7 +26,7 @@ type curve struct {
 	plans    *plans
 	shift    Shift
 	requests int // played at a point
-	noise    vllmsim.Noise
+	noise    engine.Noise
 	points   map[place]*sampled
 	limits   map[limitKey]limit
 	err      error
@@ -59,12 +60,12 @@ type limit struct {
 
 func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 	for _, o := range t.q.Objectives {
-		if o.Metric == ITL { // a request has hundreds of gaps
+		if o.Metric == metric.ITL { // a request has hundreds of gaps
 			requests /= 10
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: vllmsim.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
 }
 
 // at plays a point, or more seeds of it where more requests are asked for than before.
@@ -153,8 +154,7 @@ func (o Objective) point(seeds [][]tally, i int) point {
 	return p
 }
 
-// limit finds where an objective's excess is 0, from a first guess on: steps away from it until the limit lies between two points,
-// then the line between these and halving in turn.
+// limit finds where an objective's excess is 0, from a first guess on.
 func (c *curve) limit(objective, speed int, guess float64) limit {
 	key := limitKey{objective, speed}
 	if got, isThere := c.limits[key]; isThere {
@@ -163,16 +163,29 @@ func (c *curve) limit(objective, speed int, guess float64) limit {
 	q := c.twin.q
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))+4
 	excess := func(n int) float64 { return c.at(place{n, speed})[objective].excess }
-	inside := func(n int) int { return max(least, min(most, n)) }
-	const usualSlope = 8         // of the excess over ln of the multiple
-	low, high := least-1, most+1 // low holds, high does not
 	n := most
 	if !math.IsInf(guess, 1) {
-		n = inside(int(math.Round(max(guess, float64(least)*curveStep) / curveStep)))
+		n = max(least, min(most, int(math.Round(max(guess, float64(least)*curveStep)/curveStep))))
 	}
+	low, high := c.bracket(excess, n, least, most, 1, 0)
+	got := c.between(objective, speed, low, high, least, most)
+	c.limits[key] = got
+	return got
+}
+
+// bracket finds two places at most so far apart with an excess of at most 0 at low and above it at high: steps away from the first place
+// until the limit lies between two, then the line between these and halving in turn. low is below least where none holds, high above most
+// where all do. far is the step where the excess is infinite, which tells no slope.
+func (c *curve) bracket(excess func(int) float64, n, least, most, apart, far int) (low, high int) {
+	const usualSlope = 8 // of the excess over ln of the multiple
+	inside := func(n int) int { return max(least, min(most, n)) }
+	low, high = least-1, most+1
 	for stride := 1; c.err == nil && low < most && high > least && (low < least || high > most); stride *= 2 {
 		e := excess(n)
-		step := max(stride, min(40, int(math.Abs(e)/usualSlope/curveStep)))
+		step := max(stride, far)
+		if !math.IsInf(e, 0) {
+			step = max(stride, int(min(40, math.Abs(e)/usualSlope/curveStep)))
+		}
 		if e <= 0 {
 			low = n
 			n = inside(n + step)
@@ -181,7 +194,7 @@ func (c *curve) limit(objective, speed int, guess float64) limit {
 			n = inside(n - step)
 		}
 	}
-	for round := 0; c.err == nil && low >= least && high <= most && high-low > 1; round++ {
+	for round := 0; c.err == nil && low >= least && high <= most && high-low > apart; round++ {
 		n = (low + high) / 2
 		if a, b := excess(low), excess(high); round%2 == 0 && !math.IsInf(a, 0) {
 			n = max(low+1, min(high-1, low+int(math.Round(float64(high-low)*-a/(b-a)))))
@@ -192,9 +205,7 @@ func (c *curve) limit(objective, speed int, guess float64) limit {
 			high = n
 		}
 	}
-	got := c.between(objective, speed, low, high, least, most)
-	c.limits[key] = got
-	return got
+	return low, high
 }
 
 // between interpolates the limit in a bracket of two neighbours. The slope is that over a wider bracket, because neighbours share most of

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/regression"
 )
 
@@ -48,7 +49,7 @@ func (c *calibrated) estimate(runs []*Run) (*estimate, error) {
 	e := &estimate{of: make([]ofObjective, len(c.q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1), runs: runs}
 	last := math.Log(runs[len(runs)-1].Scale)
 	for j, o := range c.q.Objectives {
-		if o.Metric == FailureRatio {
+		if o.Metric == metric.FailureRatio {
 			continue
 		}
 		e.of[j].speeds = make([]float64, len(runs))
@@ -97,7 +98,7 @@ func (c *calibrated) byExcess(e *estimate, ln float64) []int {
 	excess := make([]float64, len(e.of))
 	var order []int
 	for j, o := range c.q.Objectives {
-		if o.Metric != FailureRatio {
+		if o.Metric != metric.FailureRatio {
 			excess[j] = c.excessAt(&e.of[j], j, ln, 0)
 			order = append(order, j)
 		}

@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/regression"
 	"tidemark/internal/stat"
 )
@@ -66,7 +67,7 @@ func (s *search) fallbackEstimate(runs []*Run) *estimate {
 	}
 	e := &estimate{of: make([]ofObjective, len(s.q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1), runs: whole}
 	for j, o := range s.q.Objectives {
-		if o.Metric == FailureRatio {
+		if o.Metric == metric.FailureRatio {
 			continue
 		}
 		of := &e.of[j]

@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"math"
+
+	"tidemark/analysis/metric"
 )
 
 // Limits are where the objectives of one question end at several speeds of the twin: for somebody who asks about many windows and needs
@@ -56,37 +58,13 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	excess := func(n int) float64 {
 		worst := math.Inf(-1)
 		for j, o := range q.Objectives {
-			if o.Metric != FailureRatio {
+			if o.Metric != metric.FailureRatio {
 				worst = max(worst, c.at(place{n, 0})[j].excess)
 			}
 		}
 		return worst
 	}
-	const usualSlope, apart = 8, 2
-	low, high := least-1, most+1
-	n := inside(int(math.Round(guess / curveStep)))
-	for stride := 1; c.err == nil && low < most && high > least && (low < least || high > most); stride *= 2 {
-		e := excess(n)
-		step := max(stride, int(min(40, math.Abs(e)/usualSlope/curveStep)))
-		if e <= 0 {
-			low = n
-			n = inside(n + step)
-		} else {
-			high = n
-			n = inside(n - step)
-		}
-	}
-	for round := 0; c.err == nil && low >= least && high <= most && high-low > apart; round++ {
-		n = (low + high) / 2
-		if a, b := excess(low), excess(high); round%2 == 0 && !math.IsInf(a, 0) {
-			n = max(low+1, min(high-1, low+int(math.Round(float64(high-low)*-a/(b-a)))))
-		}
-		if excess(n) <= 0 {
-			low = n
-		} else {
-			high = n
-		}
-	}
+	low, high := c.bracket(excess, inside(int(math.Round(guess/curveStep))), least, most, 2, 40)
 	got := Limit{Ln: math.Inf(1)}
 	switch {
 	case c.err != nil || high > most:
@@ -102,7 +80,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	}
 	for j, o := range q.Objectives {
 		a, b := c.at(place{low, 0})[j], c.at(place{high, 0})[j]
-		if o.Metric == FailureRatio || b.excess <= 0 {
+		if o.Metric == metric.FailureRatio || b.excess <= 0 {
 			continue
 		}
 		ln, width := float64(low)*curveStep, float64(high-low)*curveStep

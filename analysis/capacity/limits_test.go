@@ -9,7 +9,7 @@ import (
 // Limits find what the curve of a search finds for each objective, with a slower twin too, and say which objective binds.
 func TestLimitsAreThoseOfTheCurve(t *testing.T) {
 	q := Question{Window: poisson(6, 2*time.Minute, 3), Length: 2 * time.Minute, Objectives: latency(0.95, 1, 0.03), Seed: 1, MaxScale: 5,
-		Twin: Twin{Engine: engine(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}}
+		Twin: Twin{Engine: engineOf(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}}
 	const requests = 2000
 	l, err := NewLimits(t.Context(), q, requests)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
+	"tidemark/internal/show"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -40,32 +41,21 @@ type Question struct {
 
 // Objective is one bound, as in an SLO file.
 type Objective struct {
-	Metric   string  `json:"metric"`             // ttft, ttft_from_due, tpot, e2e, e2e_from_due, itl, failure_ratio
+	Metric   string  `json:"metric"`             // of package metric
 	Quantile float64 `json:"quantile,omitempty"` // 0.99 for a p99; 0: the mean; of failure_ratio none
 	AtMost   float64 `json:"at_most"`            // seconds; a share for failure_ratio
 	Class    string  `json:"class,omitempty"`    // of requests; empty: all
 }
 
-// The metrics. Those from due contain the wait of a request that was held back.
-const (
-	TTFT         = "ttft"
-	TTFTFromDue  = "ttft_from_due"
-	TPOT         = "tpot"
-	E2E          = "e2e"
-	E2EFromDue   = "e2e_from_due"
-	ITL          = "itl"
-	FailureRatio = "failure_ratio"
-)
-
 // String is the objective's name as marts.slo writes it: p99 ttft_from_due.
 func (o Objective) String() string {
 	text := o.Metric
 	switch {
-	case o.Metric == FailureRatio:
+	case o.Metric == metric.FailureRatio:
 	case o.Quantile == 0:
 		text = "mean " + text
 	default:
-		text = "p" + strconv.FormatFloat(math.Round(o.Quantile*1e8)/1e6, 'f', -1, 64) + " " + text
+		text = show.Percentile(o.Quantile*100) + " " + text
 	}
 	if o.Class != "" {
 		text += " of class " + o.Class
@@ -74,7 +64,7 @@ func (o Objective) String() string {
 }
 
 // isShare says that the objective is about a share of requests, and not about a mean or failures.
-func (o Objective) isShare() bool { return o.Metric != FailureRatio && o.Quantile > 0 }
+func (o Objective) isShare() bool { return o.Metric != metric.FailureRatio && o.Quantile > 0 }
 
 // allowed is the share of requests that may miss.
 func (o Objective) allowed() float64 { return 1 - o.Quantile }
@@ -88,8 +78,8 @@ type Shift struct {
 
 // Twin is the engine model of the server that is asked about.
 type Twin struct {
-	Engine   vllmsim.Config // of one replica; StepTime is not read
-	StepTime func(Shift) func(vllmsim.Step) time.Duration
+	Engine   engine.Config // of one replica; StepTime is not read
+	StepTime func(Shift) func(engine.Step) time.Duration
 
 	Replicas       int
 	Routing        string // as rehearsal.Settings
@@ -103,10 +93,10 @@ type Twin struct {
 
 // ShiftedSteps makes the twin's StepTime of a prediction: what a step takes without its prompts is its decode part, what they add is
 // its prefill part.
-func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(vllmsim.Step) time.Duration {
-	return func(s Shift) func(vllmsim.Step) time.Duration {
+func ShiftedSteps(predicted func(engine.Step) time.Duration) func(Shift) func(engine.Step) time.Duration {
+	return func(s Shift) func(engine.Step) time.Duration {
 		decode, prefill := math.Exp(s.Decode+s.All), math.Exp(s.Prefill+s.All)
-		return func(step vllmsim.Step) time.Duration {
+		return func(step engine.Step) time.Duration {
 			whole := predicted(step)
 			if step.PrefillTokens == 0 {
 				return time.Duration(decode * float64(whole))
@@ -121,7 +111,7 @@ func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(v
 // Check refuses what cannot be meant. A question whose twin has no step time yet is checked without it.
 func (q Question) Check() error {
 	if q.Twin.StepTime == nil {
-		q.Twin.StepTime = func(Shift) func(vllmsim.Step) time.Duration { return nil }
+		q.Twin.StepTime = func(Shift) func(engine.Step) time.Duration { return nil }
 	}
 	_, err := q.settled()
 	return err
@@ -166,12 +156,12 @@ func (q Question) checkObjectives() error {
 	fitted := 0
 	for _, o := range q.Objectives {
 		switch o.Metric {
-		case TTFT, TTFTFromDue, TPOT, E2E, E2EFromDue, ITL:
+		case metric.TTFT, metric.TTFTFromDue, metric.TPOT, metric.E2E, metric.E2EFromDue, metric.ITL:
 			fitted++
 			if !(o.AtMost > 0) || o.Quantile < 0 || o.Quantile >= 1 {
 				return fmt.Errorf("capacity: %s at most %v: want a bound above 0 s and a quantile below 1", o, o.AtMost)
 			}
-		case FailureRatio:
+		case metric.FailureRatio:
 		default:
 			return fmt.Errorf("capacity: no metric %q", o.Metric)
 		}
@@ -185,8 +175,7 @@ func (q Question) checkObjectives() error {
 // hash is the name of the question. A search ignores events that have another name. The budget is not in it, so that a search can be given more time.
 func (q Question) hash() string {
 	h := sha256.New()
-	engine := q.Twin.Engine
-	engine.StepTime, engine.Fixed = nil, nil
+	e := q.Twin.Engine
 	asked := struct {
 		Objectives       []Objective
 		Mode             string
@@ -200,8 +189,8 @@ func (q Question) hash() string {
 		Answered, IsCold bool
 		LengthS          float64
 	}{q.Objectives, q.Mode, q.BySpeed, q.Seed, q.MinScale, q.MaxScale,
-		[6]int{engine.MaxNumBatchedTokens, engine.MaxNumSeqs, engine.KVBlocks, engine.BlockSize, engine.MaxModelLen, engine.SlidingWindow},
-		engine.EnablePrefixCaching, q.Twin.Replicas, q.Twin.MaxConcurrency, q.Twin.Routing, q.Twin.IsAnswered, q.Twin.IsCold, q.Length.Seconds()}
+		[6]int{e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow},
+		e.EnablePrefixCaching, q.Twin.Replicas, q.Twin.MaxConcurrency, q.Twin.Routing, q.Twin.IsAnswered, q.Twin.IsCold, q.Length.Seconds()}
 	text, err := json.Marshal(asked)
 	if err != nil {
 		panic(err) // numbers and texts

@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"math"
+
+	"tidemark/analysis/metric"
 )
 
 // rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
@@ -25,7 +27,7 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
 	guess, wanted := 0.0, math.Log1p(min(q.Precision, rehearsedPrecision))
 	for j, o := range q.Objectives {
-		if o.Metric == FailureRatio {
+		if o.Metric == metric.FailureRatio {
 			continue
 		}
 		l := c.curve.limit(j, 0, guess)

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/schedule"
 )
 
 // Rehearsed is a server in virtual time, as uneven as Noise says: for tests and for studies of the method.
 type Rehearsed struct {
-	Question *Question      // for mode, replicas and routing
-	Engine   vllmsim.Config // with its step time
-	Noise    vllmsim.Noise
+	Question *Question     // for mode, replicas and routing
+	Engine   engine.Config // with its step time
+	Noise    engine.Noise
 	Says     Settings // what it tells; the zero value tells nothing
 
 	runs int

@@ -3,6 +3,7 @@ package capacity
 import (
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/replay/plan"
 )
 
@@ -116,7 +117,7 @@ func (r *Run) plan(p *plans) error {
 func (r *Run) take(q *Question, m Measured) {
 	keepsGaps := false
 	for _, o := range q.Objectives {
-		keepsGaps = keepsGaps || o.Metric == ITL
+		keepsGaps = keepsGaps || o.Metric == metric.ITL
 	}
 	r.ID, r.LoadS, r.CutAt, r.LatenessP99S, r.Said = m.RunID, m.LoadS, m.CutAt, m.LatenessP99S, m.Said
 	r.Measured = shorten(m.Replies, keepsGaps)

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -110,7 +111,7 @@ func (s *search) predict() error {
 	c := newCurve(t, s.plans, Shift{}, s.q.curveRequests/4)
 	s.predicted = math.Inf(1)
 	for j, o := range s.q.Objectives {
-		if o.Metric != FailureRatio {
+		if o.Metric != metric.FailureRatio {
 			s.predicted = min(s.predicted, c.limit(j, 0, min(s.predicted, math.Log(math.Sqrt(s.q.MinScale*s.q.MaxScale)))).lnScale)
 		}
 	}
@@ -282,7 +283,7 @@ func near(runs []*Run, ln float64) int {
 // impossible names an objective that is missed even without load, in the run and, with room for its error, by the twin.
 func (s *search) impossible(runs []*Run, e *estimate) string {
 	for j, o := range s.q.Objectives {
-		if _, excess := s.q.missed(runs[len(runs)-1].reading.tallies[j], o); o.Metric == FailureRatio || excess <= 0 {
+		if _, excess := s.q.missed(runs[len(runs)-1].reading.tallies[j], o); o.Metric == metric.FailureRatio || excess <= 0 {
 			continue
 		}
 		if s.isMissedAlone(j, e.of[j].k-3*e.of[j].se) {
@@ -316,7 +317,7 @@ func (s *search) isMissedAlone(j int, shiftBy float64) bool {
 // failures says that more requests fail than may, where the traffic is no more than the answer. A share of failures is not fitted.
 func (s *search) failures(runs []*Run, e *estimate) string {
 	for j, o := range s.q.Objectives {
-		if o.Metric != FailureRatio {
+		if o.Metric != metric.FailureRatio {
 			continue
 		}
 		for _, r := range runs {
@@ -430,7 +431,7 @@ func (s *search) worstPlace(r *Run, e *estimate) (time.Duration, error) {
 	best, most := time.Duration(0), -1.0
 	for _, start := range places(s.q.length(r.Scale), length, 10) {
 		requests := piece(whole, start, length)
-		replies, err := c.play(requests, r.Scale, shift, vllmsim.Noise{})
+		replies, err := c.play(requests, r.Scale, shift, engine.Noise{})
 		if err != nil {
 			return 0, err
 		}
@@ -458,7 +459,7 @@ func (s *search) countClosed(r *Run, e *estimate, start time.Duration) error {
 		t, shift = s.rivals[0].twin, s.rivals[0].shift
 	}
 	requests := piece(s.q.Window, s.q.Window[r.First].Due, s.q.Length)
-	replies, err := t.play(requests, r.Scale, shift, vllmsim.Noise{})
+	replies, err := t.play(requests, r.Scale, shift, engine.Noise{})
 	for _, reply := range replies {
 		if reply.IsSent && reply.Last.Seconds() <= r.LengthS {
 			r.Count++

@@ -10,21 +10,22 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/internal/proof"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
 
-func engine(budget, blocks int) vllmsim.Config {
-	return vllmsim.Config{MaxNumBatchedTokens: budget, MaxNumSeqs: 256, KVBlocks: blocks, MaxModelLen: 32768}
+func engineOf(budget, blocks int) engine.Config {
+	return engine.Config{MaxNumBatchedTokens: budget, MaxNumSeqs: 256, KVBlocks: blocks, MaxModelLen: 32768}
 }
 
 // asked is a question about three minutes of Poisson traffic on the twin of an 8B model, with few requests at each point of the curve.
 func asked() Question {
 	return Question{
 		Window: poisson(6, 3*time.Minute, 3), Length: 3 * time.Minute, Objectives: latency(0.95, 1, 0.035), Precision: 0.1,
-		Twin: Twin{Engine: engine(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}, curveRequests: 2500, MaxScale: 5,
+		Twin: Twin{Engine: engineOf(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}, curveRequests: 2500, MaxScale: 5,
 	}
 }
 
@@ -77,7 +78,7 @@ func deref(x *float64) float64 {
 func TestSearchesHoldTheTruth(t *testing.T) {
 	s := studied{
 		window: func(testing.TB) []plan.Request { return poisson(6, 3*time.Minute, 3) }, length: 3 * time.Minute, slo: latency(0.95, 1, 0.035),
-		twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engine(2048, 26000),
+		twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engineOf(2048, 26000),
 	}
 	truth, _ := s.truth(t, 20_000)
 	searches, held := proof.Many(1, 10), 0
@@ -369,7 +370,7 @@ func TestAServerUnlikeItsTwinIsNotAnsweredWithConfidence(t *testing.T) {
 
 func TestAShareOfFailuresIsBoundedAndNotFitted(t *testing.T) {
 	q := asked()
-	q.Objectives = append(q.Objectives, Objective{Metric: FailureRatio, AtMost: 0.01})
+	q.Objectives = append(q.Objectives, Objective{Metric: metric.FailureRatio, AtMost: 0.01})
 	a := searched(t, q, behaves(&q, llama8B, 1))
 	if a.Outcome != Found || !strings.Contains(strings.Join(a.Notes, " "), "the share of failures is at most") {
 		t.Errorf("%+v", a)
@@ -388,7 +389,7 @@ func TestAShareOfFailuresIsBoundedAndNotFitted(t *testing.T) {
 func TestAnObjectiveOnGaps(t *testing.T) {
 	q := asked()
 	q.Window, q.Length, q.MaxScale = poisson(4, time.Minute, 4), time.Minute, 6
-	q.Objectives = []Objective{{Metric: ITL, Quantile: 0.99, AtMost: 0.06}}
+	q.Objectives = []Objective{{Metric: metric.ITL, Quantile: 0.99, AtMost: 0.06}}
 	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "p99 itl" {
 		t.Errorf("%+v", a)
 	}
@@ -399,7 +400,7 @@ func TestMeansAndClasses(t *testing.T) {
 	for i := range q.Window {
 		q.Window[i].Class = []string{"chat", "batch"}[i%2]
 	}
-	q.Objectives = []Objective{{Metric: TTFT, AtMost: 0.2, Class: "chat"}, {Metric: E2E, Quantile: 0.9, AtMost: 20, Class: "batch"}}
+	q.Objectives = []Objective{{Metric: metric.TTFT, AtMost: 0.2, Class: "chat"}, {Metric: metric.E2E, Quantile: 0.9, AtMost: 20, Class: "batch"}}
 	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "mean ttft of class chat" && *a.BindingObjective != "p90 e2e of class batch" {
 		t.Errorf("%+v", a)
 	}
@@ -411,7 +412,7 @@ func TestMistakesInAQuestion(t *testing.T) {
 		"step time":      func(q *Question) { q.Twin.StepTime = nil },
 		"mode":           func(q *Question) { q.Mode = "half-open" },
 		"no metric":      func(q *Question) { q.Objectives[0].Metric = "ttfb" },
-		"a latency":      func(q *Question) { q.Objectives = []Objective{{Metric: FailureRatio, AtMost: 0.01}} },
+		"a latency":      func(q *Question) { q.Objectives = []Objective{{Metric: metric.FailureRatio, AtMost: 0.01}} },
 		"below the larg": func(q *Question) { q.MinScale = 7 },
 		"precision":      func(q *Question) { q.Precision = 2 },
 	} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 )
 
@@ -92,7 +92,7 @@ type Settings struct {
 }
 
 // on is an engine with these settings, where they are known.
-func (s Settings) on(c vllmsim.Config) vllmsim.Config {
+func (s Settings) on(c engine.Config) engine.Config {
 	if s.MaxNumBatchedTokens > 0 {
 		c.MaxNumBatchedTokens = s.MaxNumBatchedTokens
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 )
 
@@ -31,7 +31,7 @@ func (s steps) off(decode, context, prefill, pairs float64) steps {
 	return steps{s.a * decode, s.b * decode, s.c * context, s.d * prefill, s.e * pairs}
 }
 
-func (s steps) time(step vllmsim.Step) time.Duration {
+func (s steps) time(step engine.Step) time.Duration {
 	return time.Duration(1e9 * (s.a + s.b*float64(step.DecodeSequences) + s.c*float64(step.ContextTokens) + s.d*float64(step.PrefillTokens) + s.e*step.PrefillPairs))
 }
 

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/internal/stat"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -151,7 +152,7 @@ func (c *calibrated) lastSpeed(runs []*Run) float64 {
 	last := runs[len(runs)-1]
 	worst, k := math.Inf(-1), 0.0
 	for j, o := range c.q.Objectives {
-		if _, excess := c.q.missed(last.reading.tallies[j], o); o.Metric != FailureRatio && excess > worst {
+		if _, excess := c.q.missed(last.reading.tallies[j], o); o.Metric != metric.FailureRatio && excess > worst {
 			worst, k = excess, c.speed(last, j)
 		}
 	}
@@ -270,13 +271,13 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 		k := c.lastSpeed(runs)
 		shift := c.shift
 		shift.All += k
-		replies, err := c.play(requests, 1.1*scale, shift, vllmsim.Noise{})
+		replies, err := c.play(requests, 1.1*scale, shift, engine.Noise{})
 		if err != nil {
 			continue
 		}
 		signature := 0.0
 		for j, t := range s.q.read(requests, replies, 0).tallies {
-			if o := s.q.Objectives[j]; o.Metric != FailureRatio {
+			if o := s.q.Objectives[j]; o.Metric != metric.FailureRatio {
 				signature += max(o.excess(pooled{float64(t.n), float64(t.misses), t.sum}), -3) + t.tail
 			}
 		}
@@ -297,12 +298,12 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 
 // distance of the twin's latencies from those of a run, request by request and in quantiles: mean |ln|.
 func (t *twin) distance(r *Run, shift Shift) (float64, error) {
-	got, err := t.play(r.requests, r.Scale, shift, vllmsim.Noise{})
+	got, err := t.play(r.requests, r.Scale, shift, engine.Noise{})
 	if err != nil {
 		return 0, err
 	}
 	sum := 0.0
-	for _, metric := range []string{TTFT, TPOT} {
+	for _, metric := range []string{metric.TTFT, metric.TPOT} {
 		o := Objective{Metric: metric, AtMost: math.Inf(1)}
 		sum += apart(o, r, got)
 		a, b := o.values(r.requests, r.replies, cutOf(r)), o.values(r.requests, got, cutOf(r))

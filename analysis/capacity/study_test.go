@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -21,15 +22,15 @@ type studied struct {
 	slo    []Objective
 	twin   steps
 	real   steps
-	engine vllmsim.Config // of both
+	engine engine.Config // of both
 	// believed changes the twin's engine where its settings are wrong, and the server does not tell them.
-	believed func(*vllmsim.Config)
+	believed func(*engine.Config)
 	replicas int
 	isSlow   bool // ten times as long as others: long prompts with a prefix cache, or so few requests that many seeds are played
 	routing  string
 }
 
-var uneven = vllmsim.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150 * time.Millisecond}
+var uneven = engine.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150 * time.Millisecond}
 
 const tenMinutes = 10 * time.Minute
 
@@ -39,38 +40,38 @@ func ofAzure(name string, from time.Duration) func(testing.TB) []plan.Request {
 
 // latency is an SLO of a TTFT from due and a TPOT, both at one quantile, in seconds.
 func latency(q, ttft, tpot float64) []Objective {
-	return []Objective{{Metric: TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: TPOT, Quantile: q, AtMost: tpot}}
+	return []Objective{{Metric: metric.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: metric.TPOT, Quantile: q, AtMost: tpot}}
 }
 
 // servers are those of the study.
 func servers() []studied {
 	return []studied{
 		{name: "Poisson, 8B", window: func(testing.TB) []plan.Request { return poisson(6, tenMinutes, 3) }, slo: latency(0.99, 1, 0.04),
-			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engine(2048, 26000)},
+			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engineOf(2048, 26000)},
 		{name: "Azure conversation, 8B", window: ofAzure("conv", 20*time.Minute), slo: latency(0.99, 1, 0.05),
-			twin: llama8B, real: llama8B.off(1.4, 1.4, 0.75, 1), engine: engine(2048, 26000)},
+			twin: llama8B, real: llama8B.off(1.4, 1.4, 0.75, 1), engine: engineOf(2048, 26000)},
 		{name: "Azure conversation, 70B, little KV", window: ofAzure("conv", 30*time.Minute), slo: latency(0.99, 5, 0.15),
-			twin: llama70B, real: llama70B.off(0.75, 1.3, 1.3, 1), engine: engine(2048, 6000)},
+			twin: llama70B, real: llama70B.off(0.75, 1.3, 1.3, 1), engine: engineOf(2048, 6000)},
 		{name: "Azure code, 70B", window: ofAzure("code", 10*time.Minute), slo: latency(0.99, 8, 0.5),
-			twin: llama70B, real: llama70B.off(1.25, 1, 1.3, 2), engine: engine(2048, 11000), isSlow: true},
+			twin: llama70B, real: llama70B.off(1.25, 1, 1.3, 2), engine: engineOf(2048, 11000), isSlow: true},
 		{name: "Azure code, 8B, p95", window: ofAzure("code", 30*time.Minute), slo: latency(0.95, 0.8, 0.06),
-			twin: llama8B, real: llama8B.off(0.8, 1, 1.3, 1.5), engine: engine(4096, 26000)},
+			twin: llama8B, real: llama8B.off(0.8, 1, 1.3, 1.5), engine: engineOf(4096, 26000)},
 		{name: "Mooncake, prefix cache, 8B", window: func(t testing.TB) []plan.Request { return mooncake(t, 20*time.Minute, tenMinutes) }, slo: latency(0.95, 6, 0.15),
-			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.3, 1.3), engine: cached(largeBlocks(engine(8192, 5000))), isSlow: true},
+			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.3, 1.3), engine: cached(largeBlocks(engineOf(8192, 5000))), isSlow: true},
 		{name: "Azure conversation, 3 replicas", window: ofAzure("conv", 40*time.Minute), slo: latency(0.99, 1, 0.05),
-			twin: llama8B, real: llama8B.off(1.3, 1.3, 1.3, 1), engine: engine(2048, 26000), replicas: 3, routing: "least-loaded"},
+			twin: llama8B, real: llama8B.off(1.3, 1.3, 1.3, 1), engine: engineOf(2048, 26000), replicas: 3, routing: "least-loaded"},
 		{name: "sessions, prefix cache, 8B", window: func(testing.TB) []plan.Request { return conversations(1.2, tenMinutes, 5) }, mode: schedule.Sessions, slo: latency(0.95, 0.5, 0.03),
-			twin: llama8B, real: llama8B.off(1.25, 1.3, 0.8, 1), engine: cached(engine(4096, 20000))},
+			twin: llama8B, real: llama8B.off(1.25, 1.3, 0.8, 1), engine: cached(engineOf(4096, 20000))},
 	}
 }
 
 // largeBlocks are of 128 tokens: a long prompt is then some hundred blocks, and not thousands to look up.
-func largeBlocks(c vllmsim.Config) vllmsim.Config {
+func largeBlocks(c engine.Config) engine.Config {
 	c.BlockSize = 128
 	return c
 }
 
-func cached(c vllmsim.Config) vllmsim.Config {
+func cached(c engine.Config) engine.Config {
 	c.EnablePrefixCaching, c.MaxModelLen = true, 131072
 	return c
 }

@@ -5,8 +5,9 @@ import (
 	"math"
 	"time"
 
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -15,7 +16,7 @@ import (
 type twin struct {
 	ctx    context.Context
 	q      *Question
-	engine vllmsim.Config
+	engine engine.Config
 }
 
 func newTwin(ctx context.Context, q *Question, s Settings) *twin {
@@ -43,14 +44,14 @@ func newTwin(ctx context.Context, q *Question, s Settings) *twin {
 }
 
 // settings of a rehearsal. The concurrency is the multiple's in a closed loop.
-func (q *Question) rehearsal(engine vllmsim.Config, scale float64) rehearsal.Settings {
+func (q *Question) rehearsal(engine engine.Config, scale float64) rehearsal.Settings {
 	t := &q.Twin
 	s := rehearsal.Settings{
 		Engine: engine, Replicas: t.Replicas, Routing: t.Routing, Mode: q.Mode, MaxConcurrency: q.concurrency(scale),
 		IsAnswered: t.IsAnswered, IsCold: t.IsCold,
 	}
 	for _, o := range q.Objectives {
-		s.KeepsTokens = s.KeepsTokens || o.Metric == ITL
+		s.KeepsTokens = s.KeepsTokens || o.Metric == metric.ITL
 	}
 	return s
 }
@@ -88,7 +89,7 @@ func replies(ctx context.Context, s rehearsal.Settings, requests []plan.Request)
 }
 
 // play plays requests on the twin.
-func (t *twin) play(requests []plan.Request, scale float64, shift Shift, n vllmsim.Noise) ([]Reply, error) {
+func (t *twin) play(requests []plan.Request, scale float64, shift Shift, n engine.Noise) ([]Reply, error) {
 	engine := t.engine
 	engine.StepTime = t.q.Twin.StepTime(shift)
 	s := t.q.rehearsal(engine, scale)
@@ -135,7 +136,7 @@ func (c *calibrated) at(r *Run, k int) reading {
 }
 
 func (c *calibrated) readRun(r *Run, shift Shift) (reading, error) {
-	replies, err := c.play(r.requests, r.Scale, shift, vllmsim.Noise{})
+	replies, err := c.play(r.requests, r.Scale, shift, engine.Noise{})
 	return c.q.read(r.requests, replies, r.cut()), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
@@ -32,8 +33,8 @@ func (q *Question) read(requests []plan.Request, replies []Reply, cut time.Durat
 	for i, o := range q.Objectives {
 		r.tallies[i] = o.tally(o.values(requests, replies, cut))
 	}
-	r.ttft = stat.Quantile(Objective{Metric: TTFT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
-	r.tpot = stat.Quantile(Objective{Metric: TPOT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
+	r.ttft = stat.Quantile(Objective{Metric: metric.TTFT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
+	r.tpot = stat.Quantile(Objective{Metric: metric.TPOT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
 	return r
 }
 
@@ -45,14 +46,14 @@ func (o Objective) values(requests []plan.Request, replies []Reply, cut time.Dur
 		if o.Class != "" && requests[i].Class != o.Class || !r.IsSent || r.Sent > cut {
 			continue
 		}
-		if o.Metric == FailureRatio {
+		if o.Metric == metric.FailureRatio {
 			values = append(values, map[bool]float64{true: 1}[r.IsFailed])
 			continue
 		}
 		if r.IsFailed {
 			continue
 		}
-		if o.Metric == ITL {
+		if o.Metric == metric.ITL {
 			for _, gap := range r.Gaps {
 				values = append(values, gap.Seconds())
 			}
@@ -71,15 +72,15 @@ func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, boo
 	var from, to time.Duration
 	parts := 1.0
 	switch o.Metric {
-	case TTFT:
+	case metric.TTFT:
 		from, to = r.Sent, r.First
-	case TTFTFromDue:
+	case metric.TTFTFromDue:
 		from, to = r.Due, r.First
-	case E2E:
+	case metric.E2E:
 		from, to = r.Sent, r.Last
-	case E2EFromDue:
+	case metric.E2EFromDue:
 		from, to = r.Due, r.Last
-	case TPOT:
+	case metric.TPOT:
 		tokens := r.Tokens
 		if r.Last == 0 || r.Last > cut {
 			tokens = planned
@@ -119,7 +120,7 @@ func (o Objective) tally(values []float64) tally {
 // tail is the mean ln of the quantiles that speed is fitted by: 90, 95 and 99 % for the usual objectives, around its own quantile for
 // one in the middle, and the mean for a mean.
 func (o Objective) tail(values []float64, sum float64) float64 {
-	if o.Metric == FailureRatio {
+	if o.Metric == metric.FailureRatio {
 		return math.NaN()
 	}
 	if o.Quantile == 0 {
@@ -155,7 +156,7 @@ type pooled struct{ n, misses, sum float64 }
 // isHopeless says that so many misses are certain that the run tells nothing more.
 func (q *Question) isHopeless(at time.Duration, requests []plan.Request, replies []Reply) bool {
 	for _, o := range q.Objectives {
-		if o.Metric == FailureRatio || o.Metric == ITL || o.Quantile == 0 {
+		if o.Metric == metric.FailureRatio || o.Metric == metric.ITL || o.Quantile == 0 {
 			continue
 		}
 		n := len(requests)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/replay/plan"
 )
 
@@ -23,16 +24,16 @@ func TestWhatIsCertainAtACut(t *testing.T) {
 		{IsSent: true, IsFailed: true},
 		{IsSent: true, Due: 5 * s / 2, Sent: 5 * s / 2},
 	}
-	ttft := Objective{Metric: TTFT, Quantile: 0.5, AtMost: 1}
+	ttft := Objective{Metric: metric.TTFT, Quantile: 0.5, AtMost: 1}
 	if got := ttft.tally(ttft.values(requests, replies, 3*s)); got.n != 3 || got.misses != 2 || got.sum != 0.5+1.5+3 {
 		t.Errorf("TTFT: %+v, want 3 values of 5 s in all and 2 misses", got)
 	}
 	// The first took 0.1 s for each of ten gaps. The second has had 1.5 s since its first token: at least 0.15 s for each.
-	tpot := Objective{Metric: TPOT, Quantile: 0.5, AtMost: 0.12}
+	tpot := Objective{Metric: metric.TPOT, Quantile: 0.5, AtMost: 0.12}
 	if got := tpot.tally(tpot.values(requests, replies, 3*s)); got.n != 2 || got.misses != 1 || math.Abs(got.sum-0.25) > 1e-12 {
 		t.Errorf("TPOT: %+v, want 0.1 and 0.15 s", got)
 	}
-	failed := Objective{Metric: FailureRatio, AtMost: 0.1}
+	failed := Objective{Metric: metric.FailureRatio, AtMost: 0.1}
 	if got := failed.tally(failed.values(requests, replies, 3*s)); got.n != 5 || got.sum != 1 {
 		t.Errorf("failures: %+v, want 1 of 5", got)
 	}
@@ -45,7 +46,7 @@ func TestTailByHand(t *testing.T) {
 		values = append(values, float64(i+1))
 	}
 	want := (math.Log(9.1) + math.Log(9.55) + math.Log(9.91)) / 3
-	if got := (Objective{Metric: TTFT, Quantile: 0.99, AtMost: 9.5}).tally(values); math.Abs(got.tail-want) > 1e-12 || got.misses != 1 {
+	if got := (Objective{Metric: metric.TTFT, Quantile: 0.99, AtMost: 9.5}).tally(values); math.Abs(got.tail-want) > 1e-12 || got.misses != 1 {
 		t.Errorf("%+v, want a tail of %v and 1 miss", got, want)
 	}
 }
@@ -77,7 +78,7 @@ func TestUsersByHand(t *testing.T) {
 
 // A run of 100 requests is hopeless when more than 15 have waited for longer than a second.
 func TestHopelessByHand(t *testing.T) {
-	q := Question{Objectives: []Objective{{Metric: TTFTFromDue, Quantile: 0.99, AtMost: 1}}}
+	q := Question{Objectives: []Objective{{Metric: metric.TTFTFromDue, Quantile: 0.99, AtMost: 1}}}
 	requests, replies := make([]plan.Request, 100), make([]Reply, 100)
 	for i := range 15 {
 		replies[i].IsSent = true

@@ -15,6 +15,51 @@ type Window struct {
 	Distance    float64 // the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths from the whole trace's; 0 is the same
 }
 
+// Length is how long the window is.
+func (w Window) Length() time.Duration { return w.Until - w.From }
+
+// Span is a window as a search keeps it: by the clock of the source, with what is in it.
+type Span struct {
+	FromS    float64 `json:"from_s"`
+	UntilS   float64 `json:"until_s"`
+	Requests int     `json:"requests"`
+	Sessions int     `json:"sessions"` // a request without a session is one
+	RatePerS float64 `json:"rate_per_s"`
+}
+
+// Span is the span of the window with its requests, cut out of the plan of that header.
+func (w Window) Span(requests []plan.Request, of plan.Header) Span {
+	from := startOf(of)
+	span := Span{FromS: from + w.From.Seconds(), UntilS: from + w.Until.Seconds(), Requests: len(requests), RatePerS: float64(len(requests)) / w.Length().Seconds()}
+	sessions := map[string]bool{}
+	for _, r := range requests {
+		if r.Session == "" {
+			span.Sessions++
+		} else {
+			sessions[r.Session] = true
+		}
+	}
+	span.Sessions += len(sessions)
+	return span
+}
+
+// startOf is where a plan starts, in seconds of its source's clock.
+func startOf(h plan.Header) float64 {
+	if h.Scaling.FromS == nil {
+		return 0
+	}
+	return *h.Scaling.FromS
+}
+
+// WholeWindow is all of a plan. What is quiet before its end belongs to it, but for a closed loop or sessions, whose requests end it.
+func WholeWindow(requests []plan.Request, h plan.Header, mode string) Window {
+	end := requests[len(requests)-1].Due + time.Millisecond
+	if until := h.Scaling.UntilS; until != nil && mode == "open" {
+		end = max(end, plan.FromSeconds((*until-startOf(h))/max(h.Scaling.Speed, 1e-9)))
+	}
+	return Window{Until: end, RatePerS: float64(len(requests)) / end.Seconds()}
+}
+
 // mostUnlike is how far lengths of a window may be from the whole trace's, for it to stand for it.
 const mostUnlike = 0.1
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 )
 
 // wrong are servers of the study that do not tell their settings, and whose twin believes a wrong one.
@@ -18,20 +18,20 @@ func wrong() []studied {
 	for _, s := range servers() {
 		byName[s.name] = s
 	}
-	of := func(name, what string, change, believed func(*vllmsim.Config)) studied {
+	of := func(name, what string, change, believed func(*engine.Config)) studied {
 		s := byName[name]
 		s.name += ", " + what
 		change(&s.engine)
 		s.believed = believed
 		return s
 	}
-	nothing := func(*vllmsim.Config) {}
+	nothing := func(*engine.Config) {}
 	return []studied{
-		of("Azure conversation, 8B", "token budget 2,048 believed 8,192", nothing, func(c *vllmsim.Config) { c.MaxNumBatchedTokens = 8192 }),
-		of("Azure code, 8B, p95", "token budget 4,096 believed 1,024", nothing, func(c *vllmsim.Config) { c.MaxNumBatchedTokens = 1024 }),
-		of("Azure conversation, 70B, little KV", "KV believed twice as large", nothing, func(c *vllmsim.Config) { c.KVBlocks *= 2 }),
-		of("Azure conversation, 8B", "KV believed six times as large", func(c *vllmsim.Config) { c.KVBlocks = 4000 }, func(c *vllmsim.Config) { c.KVBlocks = 26000 }),
-		of("sessions, prefix cache, 8B", "cache believed off", nothing, func(c *vllmsim.Config) { c.EnablePrefixCaching = false }),
+		of("Azure conversation, 8B", "token budget 2,048 believed 8,192", nothing, func(c *engine.Config) { c.MaxNumBatchedTokens = 8192 }),
+		of("Azure code, 8B, p95", "token budget 4,096 believed 1,024", nothing, func(c *engine.Config) { c.MaxNumBatchedTokens = 1024 }),
+		of("Azure conversation, 70B, little KV", "KV believed twice as large", nothing, func(c *engine.Config) { c.KVBlocks *= 2 }),
+		of("Azure conversation, 8B", "KV believed six times as large", func(c *engine.Config) { c.KVBlocks = 4000 }, func(c *engine.Config) { c.KVBlocks = 26000 }),
+		of("sessions, prefix cache, 8B", "cache believed off", nothing, func(c *engine.Config) { c.EnablePrefixCaching = false }),
 	}
 }
 

@@ -18,12 +18,39 @@ type Load struct {
 // Utilization is offered load over capacity.
 func (l Load) Utilization() float64 { return l.RatePerS * l.ServiceS / float64(l.Servers) }
 
+// At is the load at another utilization.
+func (l Load) At(utilization float64) Load {
+	l.RatePerS = utilization * l.CapacityPerS()
+	return l
+}
+
+// CapacityPerS is how many requests a second the servers can do.
+func (l Load) CapacityPerS() float64 { return float64(l.Servers) / l.ServiceS }
+
+// InServices is a wait in service times.
+func (l Load) InServices(waitS float64) float64 { return waitS / l.ServiceS }
+
+// GrowthPerS is by how many requests a second the backlog grows, above capacity.
+func (l Load) GrowthPerS() float64 { return l.RatePerS - l.CapacityPerS() }
+
 // Served is the result of serving a list of arrivals, in seconds.
 type Served struct {
 	MeanWaitS, P99WaitS float64
 	MeanTimeS           float64 // wait and service
 	DoneS               float64 // when the last was done, from the first arrival
 	WaitingRatio        float64 // share of the requests that waited at all
+}
+
+// PerS is how many of n requests were done a second.
+func (s Served) PerS(n int) float64 { return float64(n) / s.DoneS }
+
+// ServeAtOnce serves requests of one instant, each of which takes as long.
+func ServeAtOnce(n int, serviceS float64, servers int) Served {
+	services := make([]float64, n)
+	for i := range services {
+		services[i] = serviceS
+	}
+	return Serve(make([]float64, n), services, servers)
 }
 
 // Serve serves requests in order of arrival by servers that take one request at a time. arrivals must rise. It needs no steady state

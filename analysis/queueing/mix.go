@@ -21,6 +21,15 @@ type Mix struct {
 	Arrivals     []Arrival // as they came, at most a million
 }
 
+// MeanInput and MeanOutput are the mean tokens of a prompt, cached ones with it, and of an answer.
+func (m Mix) MeanInput() (tokens float64) {
+	for _, part := range m.Parts {
+		tokens += part.Share * (part.Uncached + part.Cached)
+	}
+	return tokens
+}
+func (m Mix) MeanOutput() float64 { return m.OutputTokens / m.Requests }
+
 // Busiest is the part of the time with most requests, if a chi-squared test says that the rate is not steady: predictions for the
 // mean rate do not hold there. Zero: the traffic is steady, or there is too little of it to tell.
 type Busiest struct {

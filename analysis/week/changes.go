@@ -1,54 +1,12 @@
 package week
 
 import (
-	"context"
 	"math"
 	"time"
 )
 
 // hourBinsPerOctave is the scale on which the lengths of single hours are kept, for the intervals of a week's quantiles: 2.2 % a bin.
 const hourBinsPerOctave = 32
-
-// lengthsOfHours fills the lengths of each hour on that scale: pairs of a bin and its requests.
-func (a adder) lengthsOfHours(ctx context.Context, d *demand) error {
-	place := map[int]*demandHour{}
-	for i := range d.Hours {
-		place[d.Hours[i].Place] = &d.Hours[i]
-	}
-	for column, into := range map[string]func(h *demandHour) *[][2]int64{
-		"input_tokens":  func(h *demandHour) *[][2]int64 { return &h.InputBins },
-		"output_tokens": func(h *demandHour) *[][2]int64 { return &h.OutputBins },
-	} {
-		if err := a.binsOfHours(ctx, column, func(hour int, bin [2]int64) {
-			bins := into(place[hour])
-			*bins = append(*bins, bin)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a adder) binsOfHours(ctx context.Context, column string, each func(hour int, bin [2]int64)) error {
-	rows, err := a.conn.QueryContext(ctx, `select since_ns // 3_600_000_000_000 as hour, round(32 * log2(greatest(`+column+`, 1)))::bigint as bin, count(*)
-from week_rows
-where is_measured
-group by all
-order by all`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var hour int
-		var bin [2]int64
-		if err := rows.Scan(&hour, &bin[0], &bin[1]); err != nil {
-			return err
-		}
-		each(hour, bin)
-	}
-	return rows.Err()
-}
 
 // fillChanges compares the week with the one before: headline figures, and quantiles of the lengths.
 func (m *maker) fillChanges(last *weekOf) {

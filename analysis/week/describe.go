@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
-	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -69,7 +69,7 @@ func (m *maker) leaveOutObjectives() error {
 	for _, o := range r.SLO.Objectives {
 		if isThere[o.Class] || r.Sums.Requests == 0 {
 			kept = append(kept, o)
-			isLatency = isLatency || o.Metric != capacity.FailureRatio
+			isLatency = isLatency || o.Metric != metric.FailureRatio
 			continue
 		}
 		r.Notes = append(r.Notes, fmt.Sprintf("The objective %s is left out: no request of this week is of that class.", o.Name))

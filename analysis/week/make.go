@@ -26,14 +26,14 @@ type Options struct {
 type maker struct {
 	ctx    context.Context
 	db     *sql.DB
-	conn   *sql.Conn // has the temporary tables
+	conn   *sql.Conn
 	file   service.File
 	slo    analysis.SLO
 	parts  []part
 	weeks  []weekOf // oldest first; the last is the week of the report
 	report *Report
 	kept   *Kept
-	loaded service.Week // whose requests are in the temporary tables
+	adder  adder // of the week that was added up last
 
 	busiest []plan.Request // sample of the busiest hour
 	// Of this week and the one before: shares within the SLO by hour, and times per token.
@@ -139,9 +139,6 @@ func (m *maker) addUpWeeks() error {
 		}
 		m.weeks = append(m.weeks, w)
 	}
-	if err := m.unload(); err != nil {
-		return err
-	}
 	w, before := m.weeks[len(m.weeks)-1], m.weeks[:len(m.weeks)-1]
 	r := m.report
 	fillUsual(w.week, w.hours, before)
@@ -213,10 +210,11 @@ func (m *maker) demandOf(week service.Week) (d demand, hasData bool, err error) 
 		return d, true, err
 	}
 	err = warehouse.InLimitedMemory(m.ctx, m.db, func() error {
-		d, err = addUp(m.ctx, m.conn, week, m.parts)
+		if m.adder, err = newAdder(m.ctx, m.conn, week, m.parts); err == nil {
+			d, err = m.adder.addUp(m.ctx)
+		}
 		return err
 	})
-	m.loaded = week
 	m.kept.demands = append(m.kept.demands, keptDemand{m.file.Service, week.String(), key, ids, d})
 	return d, true, err
 }
@@ -233,25 +231,16 @@ func (m *maker) samplesOf(week service.Week, d demand) (samples []byte, err erro
 		return samples, err
 	}
 	err = warehouse.InLimitedMemory(m.ctx, m.db, func() error {
-		a := adder{m.conn, week}
-		if m.loaded != week {
-			if a, _, err = newAdder(m.ctx, m.conn, week, m.parts); err != nil {
+		if m.adder.week != week {
+			if m.adder, err = newAdder(m.ctx, m.conn, week, m.parts); err != nil {
 				return err
 			}
-			m.loaded = week
 		}
-		samples, err = a.sampled(m.ctx, d)
+		samples, err = m.adder.sampled(m.ctx, d)
 		return err
 	})
 	m.kept.samples = append(m.kept.samples, keptSamples{m.file.Service, week.String(), key, samples})
 	return samples, err
-}
-
-// unload frees the memory of the last week's requests. Rehearsals and the catalogue's predictions want it.
-func (m *maker) unload() error {
-	m.loaded = service.Week{}
-	_, err := m.conn.ExecContext(m.ctx, "drop table if exists week_rows; drop table if exists week_sample; drop table if exists week_copies")
-	return err
 }
 
 // demandVersion changes when the same rows would be added up to something else, or another sample would be drawn of an hour.

@@ -2,11 +2,41 @@ package week
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
+
+// Demand that is known by counts alone (queries/macros/counts.sql) is added to what single requests say.
+//
+//	ratelengths.go   what was counted; quantiles and bins of lengths by interpolation inside a bucket
+//	ratedraws.go     requests drawn from the lengths, for a rehearsal
+//	ratenotes.go     what a reader must know of all this
+
+// ratesHour is what was counted in an hour, without the single requests.
+type ratesHour struct {
+	Requests float64      `json:"requests"`
+	Input    []lengthCell `json:"input,omitempty"`
+	Output   []lengthCell `json:"output,omitempty"`
+	Joint    []jointCell  `json:"joint,omitempty"` // their lengths are in Input and Output too
+}
+
+// weekCounts say of a week's counts what a reader must know.
+type weekCounts struct {
+	AcrossGaps float64        `json:"across_gaps"` // requests
+	InPart     float64        `json:"in_part"`     // requests in hours that are covered by less than half
+	IsCoarse   bool           `json:"is_coarse"`   // some windows are longer than five minutes
+	IsGuessed  bool           `json:"is_guessed"`  // some tokens come from the middles of buckets
+	IsApart    bool           `json:"is_apart"`    // some prompts and answers are counted apart
+	IsOpen     bool           `json:"is_open"`     // a bucket that counted something has no upper bound
+	Unknown    int            `json:"unknown"`     // hours without tokens
+	Refused    float64        `json:"refused"`     // requests that an engine refused, and said so
+	Middle     *[2]lengthCell `json:"middle"`      // the buckets of the median prompt and of the median answer
+}
+
+// fewestCovered of an hour must lie in ordinary windows, else the hour is not covered.
+const fewestCovered = 30 * time.Minute
 
 // lengthCell is a bucket of a histogram: lengths above one bound and up to another one. Where the two are equal it is that length.
 type lengthCell struct {
@@ -20,82 +50,6 @@ type jointCell struct {
 	Input    [2]float64 `json:"input"` // above, up to
 	Output   [2]float64 `json:"output"`
 	Requests float64    `json:"n"`
-}
-
-// countedCells reads the lengths of each hour. Cells that are shares are scaled to the requests of their class and client; a cell, or a
-// window, without class or client goes with all. An open bucket ends at twice its lower bound, as in a replay of histograms. Where a source has
-// joint cells its others are left out.
-func (a adder) countedCells(ctx context.Context, d *demand) error {
-	if _, err := a.conn.ExecContext(ctx, `create or replace temp table week_lengths as
-with senders as (
-	select source_id, hour, class, client, sum(amount) as requests
-	from week_counts
-	where figure = 'requests' and is_chosen
-	group by all
-	having sum(amount) > 0
-),
-
-cells as (
-	select *, case when input is null then 'output' when output is null then 'input' else 'joint' end as kind
-	from (
-		select *,
-			case when coalesce(input_above, input_up_to) is not null then [coalesce(input_above, 0), coalesce(input_up_to, 2 * greatest(input_above, 1))] end as input,
-			case when coalesce(output_above, output_up_to) is not null then [coalesce(output_above, 0), coalesce(output_up_to, 2 * greatest(output_above, 1))] end as output,
-			input_above is not null and input_up_to is null or output_above is not null and output_up_to is null as is_open
-		from week_cells
-		where requests > 0
-	)
-	where coalesce(input, output) is not null and coalesce(input[2] > input[1], true) and coalesce(output[2] > output[1], true)
-),
-
-matched as (
-	select cells.source_id, cells.hour, senders.class, cells.kind, cells.input, cells.output, cells.is_open,
-		case when cells.is_share then senders.requests / sum(cells.requests) over (partition by cells.source_id, cells.hour, senders.class, senders.client, cells.kind) else 1 end
-			* cells.requests as requests
-	from cells
-	inner join senders
-		on senders.source_id = cells.source_id
-		and senders.hour = cells.hour
-		and coalesce(cells.class = senders.class, true)
-		and coalesce(cells.client = senders.client, true)
-	qualify cells.kind = 'joint' or not bool_or(cells.kind = 'joint') over (partition by cells.source_id, cells.hour)
-)
-
-select *, requests * (input[1] + 1 + input[2]) / 2 as input_tokens, requests * (output[1] + 1 + output[2]) / 2 as output_tokens
-from matched`); err != nil {
-		return err
-	}
-	rows, err := a.conn.QueryContext(ctx, `select hour, kind, coalesce(input[1], 0), coalesce(input[2], 0), coalesce(output[1], 0), coalesce(output[2], 0), sum(requests), bool_or(is_open)
-from week_lengths
-group by hour, kind, input, output
-order by hour, kind, input, output`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var place int
-		var kind string
-		var c jointCell
-		var isOpen bool
-		if err := rows.Scan(&place, &kind, &c.Input[0], &c.Input[1], &c.Output[0], &c.Output[1], &c.Requests, &isOpen); err != nil {
-			return err
-		}
-		d.hour(place).Rates.add(kind, c)
-		d.Counted.IsOpen, d.Counted.IsApart = d.Counted.IsOpen || isOpen, d.Counted.IsApart || kind != "joint"
-	}
-	return rows.Err()
-}
-
-func (r *ratesHour) add(kind string, c jointCell) {
-	switch kind {
-	case "joint":
-		r.Joint = append(r.Joint, c)
-	case "input":
-		r.Input = append(r.Input, lengthCell{c.Input[0], c.Input[1], c.Requests})
-	case "output":
-		r.Output = append(r.Output, lengthCell{c.Output[0], c.Output[1], c.Requests})
-	}
 }
 
 // lengths are all of prompts and all of answers, those of joint cells too.
@@ -114,10 +68,7 @@ func (r *ratesHour) added(o *ratesHour) {
 }
 
 // mixLengths adds the lengths that were counted to those of single requests.
-func (a adder) mixLengths(_ context.Context, d *demand) error {
-	if d.Counted == nil {
-		return nil
-	}
+func (d *demand) mixLengths() {
 	var week ratesHour
 	for i := range d.Hours {
 		h := &d.Hours[i]
@@ -137,7 +88,6 @@ func (a adder) mixLengths(_ context.Context, d *demand) error {
 	d.Input.mix(inputs)
 	d.Output.mix(outputs)
 	d.mixCells(week.Joint)
-	return nil
 }
 
 func (h *demandHour) mix(cells []lengthCell, bins *[][2]int64, p50, p99 **float64) {

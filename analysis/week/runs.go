@@ -2,6 +2,7 @@ package week
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -101,8 +102,14 @@ func (m *maker) compareSlices(week demand) error {
 		}
 		var sent [2]lengths
 		for i, column := range []string{"input_tokens", "output_tokens"} {
-			var err error
-			if sent[i], err = binned(m.ctx, m.conn, column, "staging.requests where run_id = ? and not is_warm_up", run.ID); err != nil {
+			var scale string
+			err := m.conn.QueryRowContext(m.ctx, `with lengths as (select `+column+` as tokens from staging.requests where run_id = ? and not is_warm_up)
+select to_json(scale)::varchar
+from macros.length_scale('lengths') as scale`, run.ID).Scan(&scale)
+			if err == nil {
+				err = json.Unmarshal([]byte(scale), &sent[i])
+			}
+			if err != nil {
 				return err
 			}
 		}

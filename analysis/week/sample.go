@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
-	"fmt"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -31,11 +30,8 @@ type hourSample struct {
 func (a adder) sampled(ctx context.Context, d demand) ([]byte, error) {
 	all := []hourSample{}
 	draw, hours := newDrawer(d), a.week.Hours()
-	err := a.samples(ctx, func(place int, requests []plan.Request) error {
-		if place < len(hours) {
-			all = append(all, hourSample{place, fleet.Sample(draw.mixed(place, hours[place].Start, requests), fleet.Enough)})
-		}
-		return nil
+	err := a.samples(ctx, func(place int, requests []plan.Request) {
+		all = append(all, hourSample{place, fleet.Sample(draw.mixed(place, hours[place].Start, requests), fleet.Enough)})
 	})
 	if err != nil {
 		return nil, err
@@ -66,45 +62,11 @@ func unpacked(samples []byte) (all []hourSample, err error) {
 	return all, err
 }
 
-// samples yields the sample of each hour of the week whose requests the adder holds, in order. Due counts from the hour's start.
-func (a adder) samples(ctx context.Context, each func(place int, requests []plan.Request) error) error {
-	if _, err := a.conn.ExecContext(ctx, fmt.Sprintf(`create or replace temp table week_sample as
-with bins as (
-	select since_ns // 3_600_000_000_000 as hour, since_ns // %[1]d_000_000_000 as bin, count(*) as requests
-	from week_rows
-	where is_measured
-	group by all
-),
-
-distances as (
-	select hour, bin, requests, abs(bin - first_value(bin) over (partition by hour order by requests desc, bin)) as distance
-	from bins
-),
-
-nearest as (
-	select hour, bin, coalesce(sum(requests) over (partition by hour order by distance, bin rows between unbounded preceding and 1 preceding), 0) as nearer,
-		sum(requests) over (partition by hour order by distance, bin) as so_far
-	from distances
-),
-
-chosen as (
-	select hour, bin, least(1, %[3]d / max(so_far) over (partition by hour)) as share
-	from nearest
-	where nearer < %[2]d
-)
-
-select chosen.hour, rows.since_ns - chosen.hour * 3_600_000_000_000 as due_ns, rows.source_id, rows.line, rows.input_tokens, rows.output_tokens, rows.class
-from week_rows as rows
-inner join chosen on chosen.bin = rows.since_ns // %[1]d_000_000_000
-where rows.is_measured and rows.session_key < chosen.share * 18446744073709551615::double`, binS, enoughOfHour, mostOfHour)); err != nil {
-		return err
-	}
-	rows, err := a.conn.QueryContext(ctx, `select sample.hour, sample.due_ns, sample.input_tokens, sample.output_tokens, coalesce(sample.class, ''),
-	coalesce(arrivals.session_id, ''), coalesce(arrivals.turn, 0), coalesce(sources.block_tokens, 0), arrivals.blocks
-from week_sample as sample
-inner join raw.arrivals as arrivals on arrivals.source_id = sample.source_id and arrivals.line = sample.line
-inner join staging.sources as sources on sources.source_id = sample.source_id
-order by sample.hour, sample.due_ns, sample.source_id, sample.line`)
+// samples yields the sample of each hour of the adder's week, in order. Due counts from the hour's start.
+func (a adder) samples(ctx context.Context, each func(place int, requests []plan.Request)) error {
+	rows, err := a.conn.QueryContext(ctx, a.with(`select hour, due_ns, input_tokens, output_tokens, class, session, turn, block_tokens, blocks
+from macros.hour_samples('requests', %d, %d)
+order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
 	if err != nil {
 		return err
 	}
@@ -119,9 +81,7 @@ order by sample.hour, sample.due_ns, sample.source_id, sample.line`)
 			return err
 		}
 		if hour != at && at >= 0 {
-			if err := each(at, requests); err != nil {
-				return err
-			}
+			each(at, requests)
 			requests = nil
 		}
 		at = hour
@@ -132,8 +92,8 @@ order by sample.hour, sample.due_ns, sample.source_id, sample.line`)
 		r.Due, r.Seq = time.Duration(due), int64(len(requests))
 		requests = append(requests, r)
 	}
-	if err := rows.Err(); err != nil || at < 0 {
-		return err
+	if at >= 0 {
+		each(at, requests)
 	}
-	return each(at, requests)
+	return rows.Err()
 }

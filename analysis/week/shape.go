@@ -1,7 +1,6 @@
 package week
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -24,65 +23,6 @@ type lengthBin struct {
 }
 
 const binsPerOctave = 64
-
-func (a adder) lengths(ctx context.Context, d *demand) (err error) {
-	if d.Input, err = binned(ctx, a.conn, "input_tokens", "week_rows where is_measured"); err != nil {
-		return err
-	}
-	d.Output, err = binned(ctx, a.conn, "output_tokens", "week_rows where is_measured")
-	return err
-}
-
-// binned reads the lengths of a column of some rows: what stands after "from".
-func binned(ctx context.Context, db querier, column, rows string, args ...any) (l lengths, err error) {
-	err = db.QueryRowContext(ctx, `select count(*), quantile_cont(`+column+`, 0.5), quantile_cont(`+column+`, 0.9),
-	case when count(*) >= 100 then quantile_cont(`+column+`, 0.99) end
-from `+rows, args...).Scan(&l.Counts, &l.P50, &l.P90, &l.P99)
-	if err != nil {
-		return l, err
-	}
-	found, err := db.QueryContext(ctx, `select round(64 * log2(greatest(`+column+`, 1)))::integer as bin, count(*)
-from `+rows+`
-group by bin
-order by bin`, args...)
-	if err != nil {
-		return l, err
-	}
-	defer found.Close()
-	for found.Next() {
-		var b lengthBin
-		if err := found.Scan(&b.Of, &b.Requests); err != nil {
-			return l, err
-		}
-		l.Bins = append(l.Bins, b)
-	}
-	return l, found.Err()
-}
-
-// cells are those of the heat map: two to an octave.
-func (a adder) cells(ctx context.Context, d *demand) error {
-	rows, err := a.conn.QueryContext(ctx, `select floor(2 * log2(greatest(input_tokens, 1)))::integer as input, floor(2 * log2(greatest(output_tokens, 1)))::integer as output,
-	count(*), sum(input_tokens + output_tokens)::bigint
-from week_rows
-where is_measured
-group by all
-order by all`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Cell
-		var input, output int
-		if err := rows.Scan(&input, &output, &c.Requests, &c.Tokens); err != nil {
-			return err
-		}
-		edge := func(n int) float64 { return math.Exp2(float64(n) / 2) }
-		c.InputFrom, c.InputTo, c.OutputFrom, c.OutputTo = edge(input), edge(input+1), edge(output), edge(output+1)
-		d.Cells = append(d.Cells, c)
-	}
-	return rows.Err()
-}
 
 // distance compares two distributions of lengths; nil where one of them is empty. KS is the largest difference of the shares below any
 // length; Wasserstein the area between the two, over ln tokens: how far the lengths moved on average.

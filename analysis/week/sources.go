@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
+	"tidemark/internal/wildcard"
 )
 
 // part is a source of the service's traffic, with what was chosen of it.
@@ -100,9 +100,7 @@ func parts(ctx context.Context, db querier, f service.File) (all []part, err err
 	for _, traffic := range f.Traffic {
 		var found []int64
 		for _, p := range known {
-			if ok, err := path.Match(traffic.Source, p.name); err != nil {
-				return nil, hint.Misuse("service file %s: line %d: traffic %q: not a pattern", f.Path, traffic.Line, traffic.Source)
-			} else if !ok {
+			if !wildcard.Match(traffic.Source, p.name) {
 				continue
 			}
 			found = append(found, p.id)

@@ -39,6 +39,21 @@ type SourceStats struct {
 	DrawnSessions   int64
 }
 
+// ShareAt is the share of the sessions that makes such a mean rate.
+func (s SourceStats) ShareAt(ratePerS float64) float64 { return ratePerS / s.MeanRatePerS }
+
+// Expected is about how many requests, with how many ids of prompt blocks, a plan of these choices has.
+func (s SourceStats) Expected(c plan.Choices) (requests, blocks float64) {
+	share := cmp.Or(c.Thin, 1)
+	if c.Thicken > 1 {
+		share = c.Thicken
+	}
+	if played := c.Played().Seconds(); played > 0 && s.DurationS > 0 {
+		share *= min(1, played/s.DurationS)
+	}
+	return share * float64(s.Requests), share * float64(s.BlockUses)
+}
+
 // partRows is how many rows are read at once: enough that asking for a part costs little compared with its rows, and few enough that a
 // plan of any length needs only tens of megabytes.
 const partRows = 1 << 16

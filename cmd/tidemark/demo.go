@@ -48,6 +48,7 @@ import (
 )
 
 func demoCommand() *cli.Command {
+	d := &demo{}
 	return &cli.Command{
 		Name:  "demo",
 		Usage: "the whole journey on built-in data, ending in two reports",
@@ -58,26 +59,24 @@ five weeks of a service, with the Monday report of the last one.
 Example:
   tidemark demo --output demo`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Usage: "work in `DIR`, which must not exist or be empty", Value: "tidemark-demo"},
-			kit.QuietFlag(),
+			&cli.StringFlag{Name: "output", Usage: "work in `DIR`, which must not exist or be empty", Value: "tidemark-demo", Destination: &d.dir},
+			d.QuietFlag(),
 		},
-		Action: runDemo,
+		Action: d.Do(d.run),
 	}
 }
 
-// runDemo goes through the steps that a user would take, with the verbs themselves.
+// run goes through the steps that a user would take, with the verbs themselves.
 // A busy machine does not fail the demo: it ends with the pages, which say so,
 // and with a last line that says so too.
-func runDemo(c *cli.Context) error {
-	dir := c.String("output")
-	if err := emptyFolder(dir); err != nil {
+func (d *demo) run() error {
+	if err := emptyFolder(d.dir); err != nil {
 		return err
 	}
-	d := demo{c, dir}
 	if err := d.writeInputs(); err != nil {
 		return err
 	}
-	urls, stop, err := startServers(c.Context, send.DemoDeployment, 1)
+	urls, stop, err := startServers(d.Context, send.DemoDeployment, 1)
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func runDemo(c *cli.Context) error {
 	busy, err := d.play(urls[0], func() {
 		select {
 		case <-slice.sent:
-		case <-c.Context.Done():
+		case <-d.Context.Done():
 		}
 	})
 	late, sliceErr := slice.takeIn(err != nil)
@@ -105,23 +104,23 @@ func runDemo(c *cli.Context) error {
 		return err
 	}
 	if reason := cmp.Or(busy, late); reason != "" {
-		fmt.Fprintf(c.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", reason)
+		fmt.Fprintf(d.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", reason)
 	}
-	fmt.Fprintf(c.App.Writer, "runs in %s, a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), d.path("tidemark.duckdb"))
-	fmt.Fprintf(c.App.Writer, "open in a browser: %s (the run) and %s (the week of a service)\n", d.path("report.html"), d.path("monday.html"))
+	fmt.Fprintf(d.App.Writer, "runs in %s, a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), d.path("tidemark.duckdb"))
+	fmt.Fprintf(d.App.Writer, "open in a browser: %s (the run) and %s (the week of a service)\n", d.path("report.html"), d.path("monday.html"))
 	return nil
 }
 
 // demo is one pass through the steps, in a folder.
 type demo struct {
-	c   *cli.Context
+	kit.Call
 	dir string
 }
 
-func (d demo) path(name string) string { return filepath.Join(d.dir, name) }
+func (d *demo) path(name string) string { return filepath.Join(d.dir, name) }
 
 // writeInputs writes what a user would have: a trace, weeks of a gateway's log, a service file and its SLO.
-func (d demo) writeInputs() error {
+func (d *demo) writeInputs() error {
 	for name, text := range map[string][]byte{"demo-chat.jsonl": fixtures.Demo, "demo-chat.yaml": fixtures.DemoService, "slo.yaml": fixtures.DemoSLO} {
 		if err := os.WriteFile(d.path(name), text, 0o644); err != nil {
 			return err
@@ -145,10 +144,10 @@ var demoWeeks = [2]string{"demo-weeks-1.csv", "demo-weeks-2.csv"}
 // play sends the trace and reports. If this machine was too busy to send on time, it
 // tries once more; busy is the reason if the second try was late too. A run that was
 // sent is ingested when sent returns.
-func (d demo) play(url string, sent func()) (busy string, err error) {
+func (d *demo) play(url string, sent func()) (busy string, err error) {
 	replayed, err := d.replay(url, "demo", sent)
 	if err == nil && replayed.Outcome == experiment.Invalid {
-		kit.Tell(d.c, "this machine was too busy to measure on; trying once more")
+		d.Tell("this machine was too busy to measure on; trying once more")
 		replayed, err = d.replay(url, "demo-again", sent)
 	}
 	if err != nil {
@@ -162,14 +161,14 @@ func (d demo) play(url string, sent func()) (busy string, err error) {
 }
 
 // replay sends the trace.
-func (d demo) replay(url, name string, sent func()) (experiment.Result, error) {
-	return d.lateIsNoError(d.stepIn(d.c.Context, d.c.App, sent, "replay", "demo-chat", "--base-url", url, "--model", send.DemoDeployment.CatalogModel,
+func (d *demo) replay(url, name string, sent func()) (experiment.Result, error) {
+	return d.lateIsNoError(d.stepIn(d.Context, d.app(), sent, "replay", "demo-chat", "--base-url", url, "--model", send.DemoDeployment.CatalogModel,
 		"--runs", d.path("runs"), "--name", name))
 }
 
 // lateIsNoError passes a run that is invalid because the client was late; any other
 // invalid run is an error.
-func (d demo) lateIsNoError(result experiment.Result, err error) (experiment.Result, error) {
+func (d *demo) lateIsNoError(result experiment.Result, err error) (experiment.Result, error) {
 	var coded kit.ExitError
 	if !errors.As(err, &coded) || coded.Code != kit.ExitInvalid {
 		return result, err
@@ -199,15 +198,18 @@ func wasLate(folder string) (bool, error) {
 	return run.Status == "done" && !run.Result.IsValid && run.Result.ClientLimit == "", err
 }
 
+// app is a command line of its own for a step, so that no value of another step stays in a flag.
+func (d *demo) app() *cli.App { return d.Another(d.App.Reader, d.App.Writer, d.App.ErrWriter) }
+
 // step runs a command line as the user would type it.
-func (d demo) step(args ...string) (experiment.Result, error) {
-	return d.stepIn(d.c.Context, d.c.App, func() {}, args...)
+func (d *demo) step(args ...string) (experiment.Result, error) {
+	return d.stepIn(d.Context, d.app(), func() {}, args...)
 }
 
 // stepIn runs it in an app of its own output; sent is called between the sending of a replay and its ingest.
-func (d demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
+func (d *demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
-	kit.Tell(d.c, "$ tidemark %s", asTyped(args))
+	d.Tell("$ tidemark %s", asTyped(args))
 	want := &send.Asked{Sent: func(string) error { sent(); return nil }, Wait: time.Minute}
 	err := app.RunContext(context.WithValue(ctx, send.AskedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
 	return want.Result, err
@@ -226,7 +228,7 @@ func asTyped(args []string) string {
 
 // demoSlice is a replay of thirty seconds of the service against as many simulated servers as it has replicas.
 type demoSlice struct {
-	demo
+	*demo
 	source, from string
 	urls         []string
 	model        string
@@ -247,9 +249,9 @@ const busiestMinutes = `select source_name, strftime(make_timestamp(epoch_us(arr
 	`group by all order by requests desc, starts_at limit 1`
 
 // busiest finds the busiest five minutes and starts the servers.
-func (d demo) busiest() (*demoSlice, error) {
+func (d *demo) busiest() (*demoSlice, error) {
 	var answer bytes.Buffer
-	if _, err := d.stepIn(d.c.Context, newApp(strings.NewReader(""), &answer, kit.Messages(d.c)), func() {}, "sql", "--json", busiestMinutes); err != nil {
+	if _, err := d.stepIn(d.Context, newApp(strings.NewReader(""), &answer, d.Messages()), func() {}, "sql", "--json", busiestMinutes); err != nil {
 		return nil, err
 	}
 	var found []struct {
@@ -266,7 +268,7 @@ func (d demo) busiest() (*demoSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	urls, stop, err := startServers(d.c.Context, file.Deployment, file.Replicas[0].Replicas)
+	urls, stop, err := startServers(d.Context, file.Deployment, file.Replicas[0].Replicas)
 	return &demoSlice{
 		demo: d, source: found[0].Source, from: found[0].StartsAt, urls: urls, model: file.Deployment.CatalogModel, stop: stop,
 		sent: make(chan struct{}), isFree: make(chan struct{}), ended: make(chan struct{}),
@@ -280,7 +282,7 @@ func (s *demoSlice) start() {
 	for _, url := range s.urls {
 		args = append(args, "--base-url", url)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(s.c.Context))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context))
 	s.cancel = cancel
 	isSent := sync.OnceFunc(func() { close(s.sent) })
 	go func() {
@@ -300,7 +302,7 @@ func (s *demoSlice) takeIn(hasFailed bool) (late string, err error) {
 	close(s.isFree)
 	<-s.ended
 	s.cancel()
-	kit.Messages(s.c).Write(s.said.Bytes())
+	s.Messages().Write(s.said.Bytes())
 	if s.err == nil && s.result.Outcome == experiment.Invalid {
 		late = s.result.FirstLine
 	}

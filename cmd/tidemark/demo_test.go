@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 		command("replay").Action = func(c *cli.Context) error {
 			id := tries[0]
 			tries = tries[1:]
-			asked := send.AskedFor(c)
+			asked := send.AskedFor(c.Context, 0)
 			if err := asked.Sent(id); err != nil || asked.Wait == 0 {
 				t.Errorf("%s: a replay cannot say that it was sent: %v", id, err)
 			}
@@ -70,10 +71,12 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 			return nil
 		}
 		var busy string
-		command("demo").Action = func(c *cli.Context) (err error) {
-			busy, err = demo{c, dir}.play("http://localhost", func() {})
+		d := &demo{dir: dir}
+		command("demo").Action = d.Do(func() (err error) {
+			busy, err = d.play("http://localhost", func() {})
 			return err
-		}
+		})
+		kit.WithMaker(app, func(io.Reader, io.Writer, io.Writer) *cli.App { return app })
 		err := app.RunContext(t.Context(), []string{"tidemark", "demo"})
 		if got := fmt.Sprint(err); len(tries) > 0 || reported != c.reported || busy != c.busy || (err == nil) != (c.err == "") || err != nil && got != c.err {
 			t.Errorf("%s: tries left %v, reported %q, busy %q, %v", c.name, tries, reported, busy, err)

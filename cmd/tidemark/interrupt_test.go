@@ -55,6 +55,17 @@ func TestTerminateExits143(t *testing.T) {
 	}
 }
 
+// Go's runtime ends a crash with 2, which is a mistake in the command here.
+func TestACrashIsNoMistakeInTheCommand(t *testing.T) {
+	r := startReplay(t, vllmsim.Fixed{TTFT: 10 * time.Millisecond, TPOT: time.Hour})
+	r.waitFor(t, "a stream under way", r.serverIsBusy)
+	r.cmd.Process.Signal(syscall.SIGQUIT) // the runtime treats it like a crash
+	r.exitCode(t)
+	if status := r.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGABRT {
+		t.Errorf("ended with %v, want SIGABRT", r.cmd.ProcessState)
+	}
+}
+
 // A killed run's folder can be taken in later; what was not sent counts.
 func TestKilledRunCanBeTakenIn(t *testing.T) {
 	r := startReplay(t, vllmsim.Fixed{TTFT: 10 * time.Millisecond, TPOT: 10 * time.Millisecond})

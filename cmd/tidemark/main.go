@@ -25,6 +25,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,6 +43,7 @@ import (
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
@@ -50,8 +52,9 @@ import (
 // main runs the program, unless this process is a child that reads a foreign file
 // for ingest, or a worker of serve.
 func main() {
-	ingest.Child() // does not return in such a child
-	worker.Child(read.ServedReport)
+	debug.SetTraceback("crash") // a crash ends by SIGABRT, 134: Go's own exit code for it, 2, is a mistake in the command here
+	ingest.Child()              // does not return in such a child
+	worker.Child(pages.Reporter(kit.Version))
 	kit.EndsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

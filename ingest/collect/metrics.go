@@ -22,10 +22,10 @@ var (
 		"gpu_throttle_reasons"}
 )
 
-// isOfServer finds the names that a Prometheus may have: the seed also has columns of other tools' files.
-var isOfServer = regexp.MustCompile(`^(vllm|sglang|trtllm):|^(tgi|dynamo_frontend|gen_ai)_|^DCGM_FI_`)
+// ofDCGM begins the names of DCGM's exporter. The seed's other names of a GPU's quantities are columns of files, which no Prometheus has.
+const ofDCGM = "DCGM_FI_"
 
-// known are the names that are asked for, as regular expressions, by group.
+// known are the names that are asked for, as regular expressions, by group; "engines" are all of engines and gateways, wanted or not.
 var known = sync.OnceValue(func() map[string][]string {
 	names := map[string][]string{}
 	add := func(group, pattern string) {
@@ -43,18 +43,20 @@ var known = sync.OnceValue(func() map[string][]string {
 		}
 		for _, row := range rows[1:] {
 			name, quantity, kind := row[0], row[2], row[3]
-			if !isOfServer.MatchString(name) {
-				continue
-			}
 			pattern := regexp.QuoteMeta(name)
-			if engine, rest, isEngine := strings.Cut(name, ":"); isEngine { // Ray writes ray_vllm_..., and some exporters vllm_...
-				pattern = "(ray_)?" + engine + "[:_]" + regexp.QuoteMeta(rest)
-			}
-			switch {
-			case strings.HasPrefix(name, "DCGM_"):
-				if slices.Contains(wantedOfGPUs, quantity) {
+			if strings.HasPrefix(quantity, "gpu_") {
+				if strings.HasPrefix(name, ofDCGM) && slices.Contains(wantedOfGPUs, quantity) {
 					add("gpus", pattern)
 				}
+				continue
+			}
+			if engine, rest, isEngine := strings.Cut(name, ":"); isEngine { // Ray writes ray_vllm_..., and some exporters vllm_...
+				pattern = "(ray_)?" + engine + "[:_]" + regexp.QuoteMeta(rest)
+				add("engines", "(ray_)?"+engine+"[:_].+")
+			} else {
+				add("engines", pattern+".*")
+			}
+			switch {
 			case kind == "counter":
 				add("counters", pattern+"(_total)?")
 			case kind == "gauge" && slices.Contains(wantedGauges, quantity):
@@ -134,7 +136,7 @@ func (s *server) gpus(ctx context.Context, settings Settings, names, ofEngine []
 	if own := of("gpus", names); len(own) > 0 {
 		return selectorOf(own, matchers), nil
 	}
-	all, err := s.names(ctx, `{__name__=~"DCGM_FI_.*"}`, settings.Since, settings.Until)
+	all, err := s.names(ctx, `{__name__=~"`+ofDCGM+`.*"}`, settings.Since, settings.Until)
 	gpus := of("gpus", all)
 	if err != nil || len(gpus) == 0 {
 		return "", err
@@ -162,7 +164,7 @@ func commaIf(matchers string) string {
 
 // noneFound says whether the selector chooses nothing, or the server has no metrics of an engine at all.
 func (s *server) noneFound(ctx context.Context, settings Settings, matchers string) error {
-	all, err := s.names(ctx, `{__name__=~"(ray_)?(vllm|sglang|trtllm)[:_].+|(tgi|dynamo_frontend|gen_ai)_.+"}`, settings.Since, settings.Until)
+	all, err := s.names(ctx, `{__name__=~"`+strings.Join(known()["engines"], "|")+`"}`, settings.Since, settings.Until)
 	if err != nil {
 		return err
 	}

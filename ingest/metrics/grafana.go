@@ -32,7 +32,7 @@ func seesGrafana(h *read.Head) string {
 		_, after, _ := bytes.Cut(h.Data, read.Newline)
 		line = read.FirstLine(after)
 	}
-	header, reason := grafanaFields(line)
+	header, reason := read.FieldsBy(line, grafanaSeparator(line))
 	if reason != "" || len(header) < 2 {
 		return ""
 	}
@@ -57,22 +57,23 @@ func looksLikeRequests(header []string) bool {
 	return input && output && !strings.Contains(strings.Join(header, ""), "{")
 }
 
-// grafanaFields cuts a line at commas or, without any, at semicolons, which Grafana
-// writes in some locales.
-func grafanaFields(line []byte) ([]string, string) {
-	if bytes.IndexByte(line, ',') < 0 && bytes.IndexByte(line, ';') >= 0 {
-		line = bytes.ReplaceAll(line, []byte(";"), []byte(","))
+// grafanaSeparator is the comma or, where the header has none, the semicolon: in some
+// locales Grafana writes that, and decimal commas in the rows.
+func grafanaSeparator(header []byte) byte {
+	if bytes.IndexByte(header, ',') < 0 && bytes.IndexByte(header, ';') >= 0 {
+		return ';'
 	}
-	return read.CSVFields(line)
+	return ','
 }
 
 // grafana is one panel on its way, in either of its two forms.
 type grafana struct {
-	out    *read.Rows
-	book   *read.Labels
-	table  *wideTable
-	isRows bool
-	places map[string]int32 // of the last sample of each series
+	out       *read.Rows
+	book      *read.Labels
+	table     *wideTable
+	isRows    bool
+	separator byte
+	places    map[string]int32 // of the last sample of each series
 }
 
 // readGrafana reads either form; the header decides which.
@@ -82,7 +83,10 @@ func readGrafana(d *read.Document, out *read.Rows) error {
 		if bytes.HasPrefix(line, []byte("sep=")) && g.table == nil {
 			return nil, nil
 		}
-		fields, reason := grafanaFields(line)
+		if g.table == nil {
+			g.separator = grafanaSeparator(line)
+		}
+		fields, reason := read.FieldsBy(line, g.separator)
 		switch {
 		case reason != "":
 			return &read.Reject{Reason: reason}, nil
@@ -113,7 +117,7 @@ func (g *grafana) header(fields []string) error {
 		columns[i+1] = wideColumn{name: name, labels: labels}
 	}
 	g.table = newWideTable(g.out, columns)
-	g.table.cell = grafanaCell
+	g.table.cell = g.cell
 	return nil
 }
 
@@ -155,7 +159,7 @@ func (g *grafana) sample(fields []string) (*read.Reject, error) {
 	if reason != "" {
 		return &read.Reject{Column: "Time", Reason: reason}, nil
 	}
-	value, absent, reason := grafanaCell(fields[2], "")
+	value, absent, reason := g.cell(fields[2], "")
 	switch {
 	case absent:
 		return nil, nil
@@ -180,9 +184,12 @@ var grafanaUnits = map[string]float64{"": 1, "ns": 1e-9, "µs": 1e-6, "μs": 1e-
 	"K": 1e3, "Mil": 1e6, "Bil": 1e9, "%": 1e-2, "W": 1, "kW": 1e3, "Hz": 1, "MHz": 1e6, "GHz": 1e9,
 	"req/s": 1, "reqps": 1, "ops/s": 1, "tokens": 1, "tokens/s": 1, "tok/s": 1, "K req/s": 1e3, "K ops/s": 1e3}
 
-// grafanaCell reads a number with a unit after it.
-func grafanaCell(text, _ string) (value float64, absent bool, reason string) {
+// cell reads a number with a unit after it.
+func (g *grafana) cell(text, _ string) (value float64, absent bool, reason string) {
 	text = strings.TrimSpace(text)
+	if g.separator == ';' {
+		text = strings.Replace(text, ",", ".", 1)
+	}
 	if absentCells[strings.ToLower(text)] {
 		return 0, true, ""
 	}

@@ -100,7 +100,7 @@ const earliestUnixSeconds = 1_000_000_000
 
 // absentCells are how tools write that there is no number.
 var absentCells = map[string]bool{"": true, "-": true, "n/a": true, "[n/a]": true, "[not supported]": true, "[not found]": true,
-	"[unknown error]": true, "null": true, "nan": true, "undefined": true, "[gpu requires reset]": true}
+	"[unknown error]": true, "[insufficient permissions]": true, "null": true, "nan": true, "undefined": true, "[gpu requires reset]": true}
 
 // plainCell reads a number, or a number with its column's unit after it.
 func plainCell(text, unit string) (value float64, absent bool, reason string) {

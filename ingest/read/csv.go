@@ -63,9 +63,12 @@ func closingQuote(text []byte, from int) int {
 }
 
 // CSVFields cuts a whole line.
-func CSVFields(line []byte) (fields []string, reason string) {
+func CSVFields(line []byte) (fields []string, reason string) { return FieldsBy(line, ',') }
+
+// FieldsBy is CSVFields with any separator.
+func FieldsBy(line []byte, separator byte) (fields []string, reason string) {
 	for at := 0; at <= len(line); {
-		field, next, reason := CSVField(line, at)
+		field, next, reason := FieldAt(line, at, separator)
 		if reason != "" {
 			return nil, reason
 		}

@@ -90,7 +90,7 @@ func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject
 			if failed != nil {
 				return nil
 			}
-			problem, err := use(number, line)
+			problem, err := use(number, WithoutColours(line))
 			failed = cmp.Or(out.failed, err)
 			return problem
 		})

@@ -27,7 +27,7 @@ type Head struct {
 
 // NewHead looks at up to one block of a file.
 func NewHead(data []byte, name string) *Head {
-	h := &Head{Data: bytes.TrimPrefix(data, ByteOrderMark), name: name}
+	h := &Head{Data: WithoutColours(bytes.TrimPrefix(data, ByteOrderMark)), name: name}
 	h.Line = FirstLine(h.Data)
 	switch {
 	case bytes.HasPrefix(h.Line, []byte("{")):
@@ -68,6 +68,17 @@ func (h *Head) IsLines() bool {
 func (h *Head) IsLinesOfText() bool {
 	text := bytes.TrimSpace(h.Data)
 	return len(text) > 0 && text[0] != '{' && text[0] != '[' && bytes.IndexByte(h.Line, 0) < 0 && utf8.Valid(h.Line)
+}
+
+// terminalColours are what a program writes that thinks it has a terminal.
+var terminalColours = lazy.Regexp("\x1b\\[[0-9;]*m")
+
+// WithoutColours leaves out the codes that colour a log in a terminal.
+func WithoutColours(text []byte) []byte {
+	if bytes.IndexByte(text, 0x1b) < 0 {
+		return text
+	}
+	return terminalColours().ReplaceAll(text, nil)
 }
 
 // TopKeys are the keys of the JSON object that a text starts with, in their order,
@@ -118,8 +129,12 @@ func DescribeHead(head []byte) string {
 		return "text that begins like JSON"
 	case bytes.HasPrefix(line, []byte("[")):
 		return "a JSON array"
+	case CSVProblem(line) == OpenQuote:
+		return "a CSV whose first line ends inside quotes: write each name of a column on one line"
 	case bytes.IndexByte(line, ',') >= 0:
 		return "a CSV with " + ListNames(HeaderNames(line))
+	case bytes.IndexByte(line, ';') >= 0:
+		return "a table whose columns are separated by semicolons: export it with commas, and with points in numbers"
 	}
 	return "text that is neither CSV nor JSON lines"
 }

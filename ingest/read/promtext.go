@@ -175,16 +175,15 @@ func LabelPairs(text []byte) (pairs []Label, name string, ok bool) {
 			return pairs, name, true
 		}
 		if text[0] == '"' {
-			name, text, ok = quotedText(text)
+			var key, value string
+			key, text, ok = quotedText(text)
 			if ok && (len(text) == 0 || text[0] != '=') {
+				name = key
 				continue
 			}
-			key := name
 			if !ok || len(text) < 2 {
 				return nil, "", false
 			}
-			name = ""
-			var value string
 			if value, text, ok = quotedText(text[1:]); !ok {
 				return nil, "", false
 			}

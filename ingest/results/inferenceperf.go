@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"path"
@@ -34,8 +33,10 @@ func seesInferencePerf(h *read.Head) string {
 		keys = read.YAMLKeys(h.Data)
 	}
 	// Its reports of what Prometheus saw have the same keys and an empty load.
-	return read.If(read.HasAll(keys, "load_summary", "successes", "failures") && bytes.Contains(h.Data, []byte("schedule_delay")), "an inference-perf report with load_summary, successes and failures")
+	return read.If(read.HasAll(keys, "load_summary", "successes", "failures") && !emptyLoad().Match(h.Data), "an inference-perf report with load_summary, successes and failures")
 }
+
+var emptyLoad = lazy.Regexp(`load_summary"?:\s*\{\s*\}`)
 
 // stageOfName finds the number of a stage in the file's name; the report does not
 // say it.
@@ -51,8 +52,12 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	row := inferencePerfPoint(report, d)
 	out.Add(row)
-	if delay := read.NumberAt(report, "load_summary", "schedule_delay", "p99"); delay.Known && delay.Value > 1 {
-		out.Note("the client sent late, p99 %.3g s: what is measured here is the client as well", delay.Value)
+	late, of := read.NumberAt(report, "load_summary", "schedule_delay", "p99"), "p99"
+	if !late.Known { // 0.1 called it accuracy, and has no p99
+		late, of = read.NumberAt(report, "load_summary", "schedule_accuracy", "p90"), "p90"
+	}
+	if late.Known && late.Value > 1 {
+		out.Note("the client sent late, %s %.3g s: what is measured here is the client as well", of, late.Value)
 	}
 	for _, part := range []string{"load_summary", "successes", "failures"} {
 		leaves(out, row.Point, part, report[part], inferencePerfWords)
@@ -97,7 +102,7 @@ func inferencePerfWords(way []string) (name, unit string) {
 	}
 	last := way[len(way)-1]
 	switch {
-	case read.HasAll(way, "latency"), strings.HasSuffix(last, "latency"), last == "schedule_delay", last == "send_duration", last == "seconds":
+	case read.HasAll(way, "latency"), strings.HasSuffix(last, "latency"), last == "schedule_delay", last == "schedule_accuracy", last == "send_duration", last == "seconds":
 		unit = "s"
 	case strings.HasSuffix(last, "tokens_per_sec"):
 		unit = "tokens/s"

@@ -256,6 +256,11 @@ func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Ro
 	t.saidUnit, t.isSaid = d.TimeUnit, d.TimeUnit != "" || len(d.Columns) > 0
 	rows, err := d.WithLines(lines)
 	if err == io.EOF { // no row, or no column of use
+		for _, name := range names {
+			if p := columns.of(name).part; p != noPart {
+				t.names[p] = name
+			}
+		}
 		return t.complete()
 	}
 	if err != nil {

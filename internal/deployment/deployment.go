@@ -92,6 +92,9 @@ func (d Deployment) ModelName() string {
 // GPUs is how many GPUs one address stands for.
 func (d Deployment) GPUs() int { return max(d.TensorParallelSize, 1) * max(d.DataParallelSize, 1) }
 
+// GPUsOf is how many GPUs so many replicas have.
+func (d Deployment) GPUsOf(replicas int) int { return d.GPUs() * replicas }
+
 // Engines have constants of their own in the bandwidth model, or are near enough to one that has.
 var Engines = []string{"vllm", "sglang", "tensorrt-llm"}
 

@@ -149,6 +149,18 @@ var byteUnits = map[string]float64{
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 }
 
+// parameterUnits are counts, not bytes: 8B is 8e9 parameters.
+var parameterUnits = map[string]float64{"": 1, "M": 1e6, "B": 1e9, "T": 1e12}
+
+// Parameters reads a number of parameters as model names give it: 8B, 70e9, 1.5T.
+func Parameters(text string) (count float64, is bool) {
+	unit := strings.TrimLeft(text, "0123456789.+-e")
+	number, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
+	size, isUnit := parameterUnits[strings.ToUpper(unit)]
+	count = number * size
+	return count, err == nil && isUnit && number > 0 && !math.IsInf(count, 0)
+}
+
 // Bytes reads a size with its unit: 5.5GiB, 80 GB, 81559MiB.
 func Bytes(text string) (size float64, isSize bool) {
 	text = strings.TrimSpace(text)

@@ -40,6 +40,16 @@ func DidYouMean(known []string, wanted string) string {
 	}
 }
 
+// Misspelt is the known name from which a word of five letters or more differs by one slip of the pen; empty where there is none.
+func Misspelt(known []string, word string) string {
+	for _, name := range known {
+		if len(word) >= 5 && editDistance(name, word) == 1 {
+			return name
+		}
+	}
+	return ""
+}
+
 // alikeNames are at most three names, the most similar first. A name far behind the best is left
 // out.
 func alikeNames(known []string, wanted string) []string {

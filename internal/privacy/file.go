@@ -110,8 +110,9 @@ func opened(path string, use func(io.Reader) error) error {
 }
 
 const (
-	longestLine  = 16 << 20
-	longestTrace = 100 * 365 * 24 * time.Hour
+	longestLine    = 16 << 20
+	longestTrace   = 100 * 365 * 24 * time.Hour
+	mostBlankLines = 1000 // a packed file of blank lines has hardly an end
 )
 
 // readTraceFile reads JSON lines and keeps, for each text column, what rule 1
@@ -123,8 +124,12 @@ func readTraceFile(path string) (*subject, error) {
 	err := opened(path, func(reader io.Reader) error {
 		lines := bufio.NewScanner(reader)
 		lines.Buffer(make([]byte, 1<<16), longestLine)
+		blank := 0
 		for number := 1; lines.Scan(); number++ {
 			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+				if blank++; blank > mostBlankLines {
+					return fmt.Errorf("line %d: more than %d blank lines, refused", number, mostBlankLines)
+				}
 				continue
 			}
 			var object map[string]json.RawMessage

@@ -393,6 +393,10 @@ func (p *prey) tokenAttacks() (attacks []attack) {
 		p.request("a cookie", "GET", "/v1/runs", "", []string{"Authorization", "", "Cookie", "token=" + secret}, 401),
 		p.request("another site's page", "POST", "/v1/sql", "select 1", []string{"Origin", "https://evil.example"}, 403),
 		p.request("another site's page, by its fetch metadata", "POST", "/v1/sql", "select 1", []string{"Sec-Fetch-Site", "cross-site"}, 403),
+		p.request("another site's page that reads", "GET", "/v1/runs", "", []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, 403),
+		p.request("another site's page that reads a report", "GET", "/v1/reports/runs/one", "", []string{"Sec-Fetch-Site", "cross-site"}, 403),
+		p.request("another site's page that reads figures of the server", "GET", "/metrics", "", []string{"Origin", "https://evil.example"}, 403),
+		p.request("another site's page that leads here", "GET", "/", "", []string{"Sec-Fetch-Site", "cross-site"}, 200),
 		p.request("a page without a name", "POST", "/v1/sql", "select 1", []string{"Origin", "null"}, 403),
 	)
 }

@@ -52,8 +52,28 @@ type process struct {
 func newPool(s *snapshots, setup worker.Setup, want int, tell func(string, ...any)) *pool {
 	p := &pool{snapshots: s, setup: setup, want: want, tell: tell}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	s.prove = p.prove
 	return p
 }
+
+// prove opens a snapshot in a process, which then waits with the others for a query.
+func (p *pool) prove(of *snapshot) error {
+	ctx, cancel := context.WithTimeout(p.ctx, longestStart)
+	defer cancel()
+	o, err := p.startOn(of, false)
+	if err == nil {
+		err = p.awaitReady(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, o)
+	return nil
+}
+
+const longestStart = 30 * time.Second // of a process; beyond that the machine is not well
 
 // start starts a process and waits until it has the newest snapshot open.
 func (p *pool) start(ctx context.Context, isReporter bool) (*process, error) {
@@ -127,11 +147,11 @@ func (p *pool) awaitReady(ctx context.Context, o *process) error {
 	defer stop()
 	kind, payload, err := o.next()
 	if err == nil && kind == worker.FrameError {
-		err = failureIn(payload)
+		err = fmt.Errorf("%w: %w", errNotOpened, failureIn(payload))
 	}
 	if err != nil {
 		p.end(o)
-		return fmt.Errorf("a worker did not start: %w %s", err, o.said.firstLine())
+		return fmt.Errorf("%w: %w %s", errNotStarted, err, o.said.firstLine())
 	}
 	go func() {
 		_, _ = o.from.Peek(1)
@@ -139,6 +159,8 @@ func (p *pool) awaitReady(ctx context.Context, o *process) error {
 	}()
 	return nil
 }
+
+var errNotStarted = errors.New("a worker did not start")
 
 // self is this program, also where an upgrade has replaced its file.
 func self() string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"time"
 
 	"tidemark/internal/serve/worker"
@@ -14,7 +15,7 @@ import (
 // serveSQL answers POST /v1/sql.
 func (s *Server) serveSQL(w http.ResponseWriter, r *http.Request, asker string) {
 	began := time.Now()
-	form, content, err := formOf(r.Header.Values("Accept"))
+	form, content, err := askedForm(r)
 	var errand worker.Errand
 	if err == nil {
 		errand, err = readErrand(w, r)
@@ -96,8 +97,7 @@ func (s *Server) do(whole context.Context, asker string, errand worker.Errand, a
 
 // process is one that can take the errand: a query's waits already, if none was asked a moment ago.
 func (s *Server) process(ctx context.Context, errand worker.Errand) (*process, error) {
-	const longest = 30 * time.Second // beyond that the machine is not well
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, longestStart)
 	defer cancel()
 	if errand.Page != (worker.Page{}) {
 		return s.pool.start(ctx, true)
@@ -158,14 +158,22 @@ var errLeft = errors.New("the client has left")
 // errDied marks a process that ended without a word, which is what too little memory looks like.
 var errDied = errors.New("the worker died")
 
+// errKilled marks a process that somebody else killed, as Linux does when the machine has no memory left.
+var errKilled = errors.New("the worker was killed from outside")
+
 func died(o *process, err error) error {
-	_ = o.cmd.Process.Kill()
-	_ = o.cmd.Wait() // for all of what it said
+	how := errDied
+	own := time.AfterFunc(time.Second, func() { _ = o.cmd.Process.Kill() }) // one that is still there
+	_ = o.cmd.Wait()                                                        // for all of what it said
+	wasThere := !own.Stop()
 	said := o.said.firstLine()
 	if state := o.cmd.ProcessState; state != nil {
+		if status, is := state.Sys().(syscall.WaitStatus); is && status.Signaled() && status.Signal() == syscall.SIGKILL && !wasThere {
+			how = errKilled
+		}
 		said = state.String() + " " + said
 	}
-	return fmt.Errorf("%w: %w (%s)", errDied, err, said)
+	return fmt.Errorf("%w: %w (%s)", how, err, said)
 }
 
 // explain makes what the client is told of an error.
@@ -182,8 +190,15 @@ func (s *Server) explain(ctx context.Context, err error) *problem {
 		return &problem{status: http.StatusServiceUnavailable, outcome: outcomeFailed, text: "the server is being stopped", retry: 10 * time.Second}
 	case errors.Is(err, errLeft), ctx.Err() != nil:
 		return &problem{status: 499, outcome: outcomeLeft, text: "the client has left"}
+	case errors.Is(err, errNotStarted):
+		s.config.Tell("%v", err)
+		return &problem{status: http.StatusServiceUnavailable, outcome: outcomeFailed, text: "no worker could be started for the query", hint: "the server's own messages say why", retry: 10 * time.Second}
 	case errors.As(err, &failure):
 		return s.problemOf(failure)
+	case errors.Is(err, errKilled):
+		s.config.Tell("%v", err)
+		return &problem{status: http.StatusServiceUnavailable, outcome: outcomeFailed, text: "the query's process was killed from outside",
+			hint: "the machine may have no memory left: ask for less at once, or start the server with fewer --workers or less --memory", retry: 10 * time.Second}
 	case errors.Is(err, errDied):
 		s.config.Tell("%v", err)
 		return memoryProblem()

@@ -66,6 +66,12 @@ func New(config Config) (*Server, error) {
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 		ErrorLog:       log.New(discard{}, "", 0), // a client's mistakes in TLS or HTTP are not the operator's
+		ConnState:      newConnections(mostConnections(config.Workers)).changed,
+	}
+	if err := s.pool.prove(following.current); err != nil {
+		s.pool.close()
+		following.close()
+		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark publish" makes it anew`)
 	}
 	s.pool.refill()
 	go s.watch()
@@ -145,7 +151,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 		return
 	}
-	what := "is damaged"
+	what := "is damaged or cannot be opened"
 	if errors.Is(err, fs.ErrNotExist) {
 		what = "is not there any more"
 	} else if err == nil {
@@ -187,12 +193,24 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		switch {
 		case len(s.config.Tokens) == 0 && !namesLoopback(r):
 			(&problem{status: http.StatusForbidden, text: "without a token this server is asked by the name localhost or 127.0.0.1 only", hint: "start it with a token to use other names"}).write(w)
-		case crossOrigin.Check(r) != nil:
+		case crossOrigin.Check(r) != nil, !isOpen(r.URL.Path) && crossOrigin.Check(asPost(r)) != nil:
 			(&problem{status: http.StatusForbidden, text: "a page of another site may not ask here", hint: "ask from a notebook, or from this server's own page"}).write(w)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// isOpen says that a path shows nothing of the data: any page may lead there.
+func isOpen(path string) bool {
+	return path == "/" || path == "/healthz" || path == "/"+plot.ScriptName
+}
+
+// asPost has a question judged like one that changes something: the pages of other sites may not have this server work, whatever the method.
+func asPost(r *http.Request) *http.Request {
+	post := r.Clone(r.Context())
+	post.Method = http.MethodPost
+	return post
 }
 
 // asked lets only those in who have a token.

@@ -8,13 +8,17 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -441,6 +445,104 @@ func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
 	publish(t, s.folder, otherSnapshot(t))
 	if status, got := health(); status != 200 || got != "ok\n" {
 		t.Errorf("with one again: got %d %q", status, got)
+	}
+}
+
+// A parameter of the address was ignored: who asked for CSV so got Arrow.
+func TestTheAddressChoosesTheForm(t *testing.T) {
+	s := serving(t, nil)
+	for query, want := range map[string]string{
+		"?format=csv": "one\n1\n", "?format=json": `{"one": 1}`, "?format=xml": `no format \"xml\"`, "?formt=csv": `no parameter \"formt\"`, "?limit=3": `no parameter \"limit\"`,
+	} {
+		response, err := s.do("POST", "/v1/sql"+query, strings.NewReader("select 1 as one"), "Accept", "application/vnd.apache.arrow.stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, got := text(t, response)
+		if isRefused := strings.HasPrefix(want, "no "); !strings.Contains(strings.ReplaceAll(got, " ", ""), strings.ReplaceAll(want, " ", "")) || (status == 400) != isRefused {
+			t.Errorf("%s: got %d %q, want %q", query, status, got, want)
+		}
+	}
+}
+
+// A file that begins like a snapshot and is none is not taken up, and /healthz says so. A server does not start with one.
+func TestASnapshotThatCannotBeOpened(t *testing.T) {
+	s := serving(t, nil)
+	good := otherSnapshot(t)
+	flipped := bytes.Clone(good)
+	for i := 4096; i < 3*4096; i++ {
+		flipped[i] ^= 0xff
+	}
+	for what, bad := range map[string][]byte{"cut short": good[:len(good)/3], "flipped bytes": flipped} {
+		publish(t, s.folder, bad)
+		for range 2 {
+			if status, got := text(t, s.ask(t, "select count(*) as n from staging.million", "Accept", asCSV)); status != 200 || got != "n\n1000000\n" {
+				t.Errorf("%s: got %d %q, want the answer of the last good one", what, status, got)
+			}
+		}
+		response, err := s.do("GET", "/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, got := text(t, response); status != 503 || !strings.Contains(got, "cannot be opened") {
+			t.Errorf("%s: /healthz says %d %q", what, status, got)
+		}
+		s.awaitMetric(t, "tidemark_serve_published_up", "0")
+		if _, err := serve.New(serve.Config{Published: s.folder, Workers: 1, Timeout: time.Second, MemoryBytes: 1 << 30, Tell: t.Logf}); err == nil || !strings.Contains(hint.Of(err), "tidemark publish") {
+			t.Errorf("%s: a server starts with it: %v", what, err)
+		}
+	}
+	publish(t, s.folder, good)
+	if status, got := text(t, s.ask(t, "select name from marts.news", "Accept", asCSV)); status != 200 || got != "name\nnew\n" {
+		t.Errorf("with a good one again: got %d %q", status, got)
+	}
+}
+
+// A worker that the kernel kills is not a query that took too much.
+func TestAWorkerThatIsKilledFromOutside(t *testing.T) {
+	s := serving(t, nil)
+	go func() {
+		for range 100 {
+			time.Sleep(20 * time.Millisecond)
+			tasks, _ := filepath.Glob("/proc/self/task/*/children")
+			for _, task := range tasks {
+				children, _ := os.ReadFile(task) // a thread may be gone
+				for _, child := range strings.Fields(string(children)) {
+					pid, _ := strconv.Atoi(child)
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			if t.Context().Err() != nil {
+				return
+			}
+		}
+	}()
+	status, got := text(t, s.ask(t, "select count(*) from range(10000000) as a (n), range(10000000) as b (n) where a.n * b.n = 7"))
+	if status != 503 || strings.Contains(got, "more memory than it may take") {
+		t.Errorf("got %d %q, want 503 and that it was killed, or that no worker could be started", status, got)
+	}
+}
+
+// Clients that only hold a connection keep nobody away.
+func TestIdleConnectionsKeepNobodyAway(t *testing.T) {
+	s := serving(t, nil)
+	var first net.Conn
+	for range 1200 { // more than a server keeps, whatever the limit on its files
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if first == nil {
+			first = conn
+		}
+	}
+	first.SetReadDeadline(time.Now().Add(5 * time.Second)) // before the time that a request's head may take
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection that has waited longest: %v, want that it was closed", err)
+	}
+	if status, got := text(t, s.ask(t, "select 1 as one", "Accept", asCSV)); status != 200 || got != "one\n1\n" {
+		t.Errorf("got %d %q", status, got)
 	}
 }
 

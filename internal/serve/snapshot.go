@@ -26,11 +26,18 @@ type snapshot struct {
 // publishedAt is when the file was written, as clients see it.
 func (s *snapshot) publishedAt() string { return s.info.ModTime().UTC().Format(time.RFC3339Nano) }
 
-// snapshots follows the published file.
+// snapshots follows the published file. A new one is served once a worker has opened it: a file may have a good beginning and no end.
 type snapshots struct {
-	path    string
+	path  string
+	prove func(*snapshot) error // opens it in a worker
+
+	looking sync.Mutex // held while a new file is looked at
+	refused fs.FileInfo
+	refusal error // why it is
+
 	mu      sync.Mutex
 	current *snapshot
+	proving *snapshot // open, and not yet served
 }
 
 // openSnapshots wants a snapshot to be there at the start.
@@ -83,35 +90,66 @@ func openNameless(path string) (*os.File, error) {
 
 // newest opens the file again where another one has taken its name. Where that cannot be read, the last one stays.
 func (s *snapshots) newest() (now *snapshot, err error) {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	current := s.current // changes below alone
+	info, err := os.Stat(s.path)
+	switch {
+	case err != nil:
+		return current, err
+	case isSameFile(info, current.info):
+		return current, nil
+	case s.refused != nil && isSameFile(info, s.refused):
+		return current, s.refusal
+	}
+	next, err := openSnapshot(s.path, current.id+1)
+	if err != nil {
+		return current, err
+	}
+	if err := s.try(next); err != nil {
+		next.file.Close()
+		if errors.Is(err, errNotOpened) { // any other reason may pass
+			s.refused, s.refusal = next.info, err
+		}
+		return current, err
+	}
+	return next, nil
+}
+
+// try makes a snapshot the current one if a worker can open it.
+func (s *snapshots) try(next *snapshot) error {
+	s.mu.Lock()
+	s.proving = next
+	s.mu.Unlock()
+	err := s.prove(next)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return s.current, err
+	s.proving = nil
+	if err == nil {
+		s.current.file.Close() // processes that work on it have it open themselves
+		s.current = next
 	}
-	if os.SameFile(info, s.current.info) && info.ModTime().Equal(s.current.info.ModTime()) && info.Size() == s.current.info.Size() {
-		return s.current, nil
-	}
-	next, err := openSnapshot(s.path, s.current.id+1)
-	if err != nil {
-		return s.current, err
-	}
-	s.current.file.Close() // processes that work on it have it open themselves
-	s.current = next
-	return next, nil
+	return err
+}
+
+func isSameFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // with lends the open file of a snapshot, unless a newer one has replaced it.
 func (s *snapshots) with(of *snapshot, use func(*os.File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != of {
+	if s.current != of && s.proving != of {
 		return errReplaced
 	}
 	return use(of.file)
 }
 
-var errReplaced = errors.New("a newer snapshot has come")
+var (
+	errReplaced  = errors.New("a newer snapshot has come")
+	errNotOpened = errors.New("the snapshot cannot be opened")
+)
 
 func (s *snapshots) close() {
 	s.mu.Lock()

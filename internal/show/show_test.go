@@ -54,3 +54,38 @@ func TestCountsAreWrittenInFull(t *testing.T) {
 		t.Errorf("Number(12345.6): got %s", got)
 	}
 }
+
+// The writers side by side, at the values at which they part.
+func TestWritersSideBySide(t *testing.T) {
+	writers := []func(float64) string{show.Figures, show.Number, show.Exact, show.Plain, show.Setting, show.Money, show.Distance}
+	for x, want := range map[float64][]string{
+		//         Figures      Number       Exact        Plain         Setting        Money        Distance
+		0:       {"0", "0", "0", "0", "0 ms", "0.00", "0"},
+		1.5e-5:  {"1.50e-05", "1.50e-05", "1.5e-05", "0.000015", "0.015 ms", "1.50e-05", "0"},
+		0.0123:  {"0.0123", "0.0123", "0.0123", "0.0123", "12.3 ms", "0.0123", "0.012"},
+		2.5:     {"2.50", "2.50", "2.5", "2.5", "2.5 s", "2.50", "2.5"},
+		99.9:    {"99.9", "99.9", "99.9", "99.9", "99.9 s", "99.90", "1e+02"},
+		999.5:   {"1,000", "1,000", "999.5", "999.5", "999.5 s", "1,000", "1e+03"},
+		1e3:     {"1,000", "1,000", "1,000", "1000", "1,000 s", "1,000", "1e+03"},
+		1234567: {"1,230,000", "1,234,567", "1,234,567", "1234567", "1,234,567 s", "1,234,567", "1.2e+06"},
+		1e12:    {"1,000,000,000,000", "1,000,000,000,000", "1,000,000,000,000", "1000000000000", "1,000,000,000,000 s", "1,000,000,000,000", "1e+12"},
+		-2.5:    {"-2.50", "-2.50", "-2.5", "-2.5", "-2.5 s", "-2.50", "0"},
+	} {
+		for i, write := range writers {
+			if got := write(x); got != want[i] {
+				t.Errorf("%v by writer %d: got %s, want %s", x, i, got, want[i])
+			}
+		}
+	}
+	for _, write := range writers[:4] {
+		if got := write(math.NaN()); got != "NaN" {
+			t.Errorf("not a number: got %s", got)
+		}
+	}
+	for got, want := range map[string]string{show.Percentile(99): "p99", show.Percentile(99.9): "p99.9", show.Dollars(-12): "-$12.00", show.Dollars(2558.4): "$2,558",
+		show.Ordinal(1): "1st", show.Ordinal(12): "12th", show.Ordinal(1023): "1,023rd", show.Words("p99_ttft_from_due"): "p99 TTFT from due"} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

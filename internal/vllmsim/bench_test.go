@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // The client of a benchmark is this test binary again, in a process of its own,
@@ -99,7 +101,7 @@ func reportLateness(b *testing.B, s *Server) {
 func BenchmarkEngine(b *testing.B) {
 	c := small()
 	c.MaxNumSeqs, c.KVBlocks, c.EndOfText = 128, 8192, -1
-	c.StepTime = func(Step) time.Duration { return 20 * time.Millisecond }
+	c.StepTime = func(engine.Step) time.Duration { return 20 * time.Millisecond }
 	load(b, c, 100, 250)
 }
 
@@ -115,24 +117,6 @@ func BenchmarkFixedFull(b *testing.B) {
 	c := small()
 	c.Fixed = &Fixed{TTFT: 100 * time.Millisecond, TPOT: 10 * time.Millisecond}
 	load(b, c, 800, 300)
-}
-
-// BenchmarkScheduler is one step of 256 decoding sequences, without HTTP.
-func BenchmarkScheduler(b *testing.B) {
-	c := small()
-	c.MaxNumSeqs, c.KVBlocks, c.MaxModelLen = 256, 1<<20, 1<<23
-	cfg, err := c.withDefaults()
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := newScheduler(cfg)
-	for i := range 256 {
-		s.add(&sequence{sampling: &sampling{seed: uint64(i), vocab: cfg.Vocab}, prompt: 16, output: 1 << 22, start: chainStart, hashes: []uint64{uint64(i)}})
-	}
-	s.complete(s.schedule())
-	for b.Loop() {
-		s.complete(s.schedule())
-	}
 }
 
 // BenchmarkReadTextRequest is the body of a prompt of 100,000 token ids.

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // repeated is a list or an object of n members.
@@ -98,7 +101,7 @@ func TestLeavingFreesMemory(t *testing.T) {
 		name, body string
 		change     func(*Config)
 	}{
-		{"engine", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.StepTime = func(Step) time.Duration { return 20 * time.Millisecond } }},
+		{"engine", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.StepTime = func(engine.Step) time.Duration { return 20 * time.Millisecond } }},
 		{"fixed, before its first token", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.Fixed = &Fixed{TTFT: time.Hour, TPOT: time.Hour} }},
 		{"fixed, between two tokens", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.Fixed = &Fixed{TPOT: time.Hour} }},
 		{"fixed, not streamed", `"max_tokens":250,"ignore_eos":true,"stream":false`, func(c *Config) { c.Fixed = &Fixed{TPOT: time.Hour} }},
@@ -224,9 +227,9 @@ func FuzzTextRequest(f *testing.F) {
 func TestSlowSendersAreLetGo(t *testing.T) {
 	for _, sent := range []string{"", "POST /v1/compl", "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newPipes()
+			l := simpipe.New()
 			serveOn(t, small(), l)
-			conn := l.dial()
+			conn := dial(t, l)
 			defer conn.Close()
 			began := time.Now()
 			io.WriteString(conn, sent)

@@ -1,31 +1,22 @@
 package vllmsim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // Config is what a server simulates. Zero values take the defaults named here.
 type Config struct {
-	Model   string // served name; default "simulated"
-	Version string // of vLLM, as /version tells it; default "0.32.0"
+	engine.Config // StepTime is needed unless Fixed is set
 
 	// Simulates says what is simulated (gpu, catalog_model, ...). /version and
 	// /server_info repeat it word for word.
 	Simulates map[string]any
 
-	Vocab               int  // token ids are below it; default 128256, at least 512
-	MaxModelLen         int  // prompt + output tokens of one request; default 131072
-	MaxNumSeqs          int  // sequences in one step; default 256
-	MaxNumBatchedTokens int  // tokens in one step; default 8192
-	BlockSize           int  // tokens in one KV block; default 16
-	KVBlocks            int  // KV blocks in all; default holds 8 requests of MaxModelLen
-	SlidingWindow       int  // tokens a sequence attends to, for Step.WindowTokens; 0: all
-	EnablePrefixCaching bool // as vLLM's flag, which is on there by default
-
-	// StepTime is how long one engine step lasts. It must be set unless Fixed
-	// is, and it is called from one goroutine only.
-	StepTime func(Step) time.Duration
+	Vocab int // token ids are below it; default 128256, at least 512
 
 	// Fixed replaces scheduler and step time by exact instants, to measure
 	// clients.
@@ -61,60 +52,30 @@ type Config struct {
 // late token does not postpone the next.
 type Fixed struct{ TTFT, TPOT time.Duration }
 
-// withDefaults fills in vLLM's defaults.
+// withDefaults fills in vLLM's defaults, and refuses what no server could run with.
 func (c Config) withDefaults() (Config, error) {
-	orInt := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
+	var err error
+	if c.Config, err = c.Config.WithDefaults(); err != nil {
+		return c, err
 	}
-	if c.Model == "" {
-		c.Model = "simulated"
-	}
-	if c.Version == "" {
-		c.Version = "0.32.0"
-	}
-	orInt(&c.Vocab, 128256)
-	orInt(&c.MaxModelLen, 131072)
-	orInt(&c.MaxNumSeqs, 256)
-	orInt(&c.MaxNumBatchedTokens, 8192)
-	orInt(&c.BlockSize, 16)
-	orInt(&c.StreamInterval, 1)
-	if c.BlockSize > 0 {
-		orInt(&c.KVBlocks, 8*ceilDiv(c.MaxModelLen, c.BlockSize))
-	}
-	if c.EndOfText == 0 {
-		c.EndOfText = 0.001
-	}
-	if c.MaxBodyBytes == 0 {
-		c.MaxBodyBytes = max(16<<20, 16*int64(c.MaxModelLen))
-	}
-	if c.IdleTimeout == 0 {
-		c.IdleTimeout = 5 * time.Second
-	}
+	c.Vocab = cmp.Or(c.Vocab, 128256)
+	c.StreamInterval = cmp.Or(c.StreamInterval, 1)
+	c.EndOfText = cmp.Or(c.EndOfText, 0.001)
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, max(16<<20, 16*int64(c.MaxModelLen)))
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 5*time.Second)
 	return c, c.check()
 }
 
-// check refuses combinations that no server could run with, such as a KV cache
-// that cannot hold one request of full length.
 func (c Config) check() error {
 	for _, f := range []struct {
 		name       string
 		value, min int
-	}{
-		{"Vocab", c.Vocab, 512}, {"MaxModelLen", c.MaxModelLen, 2}, {"MaxNumSeqs", c.MaxNumSeqs, 1},
-		{"MaxNumBatchedTokens", c.MaxNumBatchedTokens, 1}, {"BlockSize", c.BlockSize, 1}, {"KVBlocks", c.KVBlocks, 1},
-		{"StreamInterval", c.StreamInterval, 1}, {"MaxQueuedReqs", c.MaxQueuedReqs, 0}, {"SlidingWindow", c.SlidingWindow, 0},
-	} {
+	}{{"Vocab", c.Vocab, 512}, {"StreamInterval", c.StreamInterval, 1}, {"MaxQueuedReqs", c.MaxQueuedReqs, 0}} {
 		if f.value < f.min {
 			return fmt.Errorf("simulator: %s is %d, must be at least %d", f.name, f.value, f.min)
 		}
 	}
 	switch {
-	case c.MaxNumBatchedTokens < c.MaxNumSeqs:
-		return fmt.Errorf("simulator: MaxNumBatchedTokens %d is below MaxNumSeqs %d", c.MaxNumBatchedTokens, c.MaxNumSeqs)
-	case c.KVBlocks*c.BlockSize < c.MaxModelLen:
-		return fmt.Errorf("simulator: %d KV blocks of %d tokens cannot hold one request of MaxModelLen %d", c.KVBlocks, c.BlockSize, c.MaxModelLen)
 	case c.MaxBodyBytes < 0 || c.IdleTimeout < 0:
 		return fmt.Errorf("simulator: MaxBodyBytes and IdleTimeout must not be negative")
 	case c.Fixed == nil && c.StepTime == nil:
@@ -124,5 +85,3 @@ func (c Config) check() error {
 	}
 	return nil
 }
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }

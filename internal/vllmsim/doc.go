@@ -1,6 +1,5 @@
-// Package vllmsim simulates a vLLM server without a GPU. Load clients are
-// tested against it over real HTTP, and a trace can be played through it to see
-// what it would do to a server whose step time is known.
+// Package vllmsim simulates a vLLM server without a GPU: HTTP around the engine
+// model of internal/engine, on real time. Load clients are tested against it.
 //
 // Its parts, in the order in which a request meets them:
 //
@@ -9,9 +8,7 @@
 //	fields.go, request.go         a body's JSON becomes a request, or vLLM's own error
 //	bounds.go                     how much one request may ask for: vLLM's limits
 //	tokenizer.go, sampling.go     token ids from text; the output as a function of a seed
-//	engine.go                     the loop of engine steps; Config.StepTime says how long a step lasts
-//	scheduler.go, blocks.go       what a step holds: token budget, chunked prefill, paged KV cache, prefix cache
-//	virtualtime.go                the same scheduler without HTTP and without waiting
+//	stepper.go                    runs the steps of internal/engine's scheduler against the clock
 //	fixed.go                      replaces scheduler and step time: first token and gaps at exact instants
 //	kernelstamp_linux.go, truth.go  when a request really arrived and its tokens really left
 //	stream.go, chunk.go           tokens become server-sent events on the connection
@@ -21,9 +18,9 @@
 //	waker*.go                     how a driver sleeps until an instant and can be woken before it
 //
 // Concurrency: every connection has a goroutine that reads requests, and one
-// further goroutine, the driver (engine or pacer), makes all tokens. The driver
+// further goroutine, the driver (stepper or pacer), makes all tokens. The driver
 // hands tokens to streams and writes them without ever waiting for a reader.
-// The engine takes metrics.mu before stream.mu, the pacer stream.mu before
+// The stepper takes metrics.mu before stream.mu, the pacer stream.mu before
 // metrics.mu. A server has only one of the two drivers, so the orders never
 // meet; what a stream does at its end uses locks of its own (requestsMu,
 // truthMu).

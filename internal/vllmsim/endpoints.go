@@ -31,7 +31,7 @@ func (s *Server) endpointAt(path string) endpoint {
 		return inJSON(s.serverInfo)
 	case "/reset_prefix_cache":
 		return inJSON(func(*http.Request) any {
-			e, ok := s.driver.(*engine)
+			e, ok := s.driver.(*stepper)
 			return map[string]bool{"success": !ok || e.resetPrefixCache()}
 		})
 	case "/tokenize":

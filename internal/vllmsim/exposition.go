@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // page writes Prometheus' text format as Python's client library does: labels
@@ -104,14 +106,14 @@ func (s *Server) exposition() []byte {
 	p.state(s.metrics)
 	p.counts(s.metrics)
 	p.histograms(s.metrics)
-	p.cacheConfig(s.cfg)
+	p.cacheConfig(s.cfg.Config)
 	p.requests(s.metrics)
 	return p.out
 }
 
 // Exposition is what /metrics would say, as far as an engine in virtual time counts it: gauges, counters and settings.
-func (c Counts) Exposition(cfg Config) []byte {
-	cfg, _ = cfg.withDefaults()
+func Exposition(c engine.Counts, cfg engine.Config) []byte {
+	cfg, _ = cfg.WithDefaults()
 	model := labelValue(cfg.Model)
 	p := &page{model: model, labels: `engine="0",model_name="` + model + `"`}
 	m := &metrics{
@@ -189,7 +191,7 @@ func (p *page) histograms(m *metrics) {
 	}
 }
 
-func (p *page) cacheConfig(c Config) {
+func (p *page) cacheConfig(c engine.Config) {
 	isCaching := map[bool]string{true: "True", false: "False"}[c.EnablePrefixCaching]
 	window := "None"
 	if c.SlidingWindow > 0 {

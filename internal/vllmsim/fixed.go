@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // pacer hands out tokens at exact instants (Config.Fixed). One goroutine serves
@@ -212,7 +214,7 @@ func (p *pacer) count(x *paced, n int, now time.Duration) {
 			m.gap((now - before.last) / time.Duration(gaps))
 		}
 		if x.made+k == c.tokens {
-			q := &sequence{prompt: len(c.prompt.ids), generated: c.tokens, stream: st, choice: i, times: x.times}
+			q := &output{Sequence: engine.Sequence{Prompt: len(c.prompt.ids), Generated: c.tokens}, stream: st, choice: i, times: x.times}
 			m.finished(q, c.why, now)
 		}
 	}
@@ -248,7 +250,7 @@ func (p *pacer) abort(x *paced, now time.Duration) {
 	for i := range st.choices {
 		if c := &st.choices[i]; x.made < c.tokens {
 			m.mu.Lock()
-			m.finished(&sequence{prompt: len(c.prompt.ids), generated: x.made, stream: st, choice: i, times: x.times}, finishAbort, now)
+			m.finished(&output{Sequence: engine.Sequence{Prompt: len(c.prompt.ids), Generated: x.made}, stream: st, choice: i, times: x.times}, finishAbort, now)
 			m.mu.Unlock()
 			st.take(i, 0, finishAbort, 0, x.times)
 		}

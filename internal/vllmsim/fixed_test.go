@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // TestFixedInstants runs in fake time: every token must come at exactly its
@@ -21,7 +24,7 @@ func TestFixedInstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
 		for i := range 20 {
@@ -50,14 +53,14 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := small()
 		// 10 ms a step and 1 ms for each 100 prompt tokens.
-		c.StepTime = func(s Step) time.Duration {
+		c.StepTime = func(s engine.Step) time.Duration {
 			return 10*time.Millisecond + time.Duration(s.PrefillTokens)*10*time.Microsecond
 		}
 		s, err := New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
 		began, at := timed(t, l, 6)
@@ -77,8 +80,8 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 
 // timed asks for so many tokens and says when the request went out and when
 // each token's chunk came.
-func timed(t *testing.T, l *pipes, tokens int) (began time.Time, at []time.Time) {
-	conn := l.dial()
+func timed(t *testing.T, l *simpipe.Listener, tokens int) (began time.Time, at []time.Time) {
+	conn := dial(t, l)
 	defer conn.Close()
 	body := fmt.Sprintf(`{"prompt":[300],"max_tokens":%d,"ignore_eos":true,"stream":true}`, tokens)
 	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)

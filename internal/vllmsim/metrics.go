@@ -101,14 +101,14 @@ func (m *metrics) gap(d time.Duration) {
 }
 
 // finished counts an output that ended; mu is held.
-func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
-	t, n := q.times, q.generated
+func (m *metrics) finished(q *output, why finishReason, now time.Duration) {
+	t, n := q.times, q.Generated
 	m.success[why]++
-	m.requestPrompt.observe(float64(q.prompt))
+	m.requestPrompt.observe(float64(q.Prompt))
 	m.requestGeneration.observe(float64(n))
 	m.requestMaxTokens.observe(float64(q.stream.request.sampling.maxTokens))
-	m.requestPreemptions.observe(float64(q.preemptions))
-	m.requestComputed.observe(float64(q.prompt - max(q.cached, 0)))
+	m.requestPreemptions.observe(float64(q.Preemptions))
+	m.requestComputed.observe(float64(q.Prompt - max(q.Cached, 0)))
 	m.e2e.observe((now - q.stream.began).Seconds())
 	m.queue.observe((t.scheduled - t.queued).Seconds())
 	m.prefill.observe((t.first - t.scheduled).Seconds())

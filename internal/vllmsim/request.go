@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
 )
 
@@ -33,7 +34,6 @@ type prompt struct {
 	ids    []int32
 	start  uint64 // of its hash chain
 	hashes []uint64
-	tail   []int32
 }
 
 // readTextRequest turns a body into a request or into vLLM's refusal. The
@@ -72,7 +72,7 @@ func (s *Server) readTextRequest(body []byte, isChat bool, requestID string) (*t
 	}
 	for i := range a.prompts {
 		p := &a.prompts[i]
-		p.hashes, p.tail = hashBlocks(p.ids, p.start, s.cfg.BlockSize)
+		p.hashes = engine.HashBlocks(p.ids, p.start, s.cfg.BlockSize)
 	}
 	if refusal := s.checkIDs(a); refusal != nil {
 		return a, refusal
@@ -154,11 +154,11 @@ func (a *textRequest) readUsage(f *fields, isForced bool) {
 // salt starts the hash chain elsewhere, so that only requests with the same
 // salt share blocks.
 func (s *Server) readPrompts(a *textRequest, f *fields) *apiError {
-	start := chainStart
+	start := engine.ChainStart
 	if salt := f.text("cache_salt"); salt != "" {
 		start = splitmix.Finish(start) // otherwise a salt of one block's length would equal that block
 		for _, b := range []byte(salt) {
-			start = chain(start, int32(b))
+			start = engine.Chain(start, int32(b))
 		}
 	}
 	defer func() {
@@ -316,7 +316,7 @@ func (s *Server) readSampling(a *textRequest, f *fields) {
 	case string(f.get("temperature")) == "0" || string(f.get("temperature")) == "0.0":
 		for _, q := range a.prompts {
 			for _, id := range q.ids {
-				p.seed = chain(p.seed, id)
+				p.seed = engine.Chain(p.seed, id)
 			}
 		}
 	default:

@@ -53,7 +53,7 @@ func New(c Config) (*Server, error) {
 	if cfg.Fixed != nil {
 		s.driver = newPacer(s)
 	} else {
-		s.driver = newEngine(s)
+		s.driver = newStepper(s)
 	}
 	return s, nil
 }

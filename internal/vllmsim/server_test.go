@@ -17,6 +17,9 @@ import (
 	"github.com/prometheus/common/model"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // scrape reads /metrics with Prometheus' own parser; a family's samples are
@@ -146,7 +149,7 @@ func within(t testing.TB, what string, is func() bool) {
 // them.
 func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 	c := small()
-	c.StepTime = func(Step) time.Duration { return 50 * time.Microsecond }
+	c.StepTime = func(engine.Step) time.Duration { return 50 * time.Microsecond }
 	t.Run("on a socket, whose buffer fills", func(t *testing.T) {
 		l, err := net.Listen("unix", t.TempDir()+"/s")
 		if err != nil {
@@ -162,9 +165,9 @@ func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 		})
 	})
 	t.Run("on a pipe, which has none", func(t *testing.T) {
-		l := newPipes()
+		l := simpipe.New()
 		serveOn(t, c, l)
-		slowAndQuick(t, l.dial)
+		slowAndQuick(t, func() net.Conn { return dial(t, l) })
 	})
 }
 
@@ -282,7 +285,7 @@ func TestQueueLimit(t *testing.T) {
 	gate := make(chan struct{})
 	var once sync.Once
 	open := func() { once.Do(func() { close(gate) }) }
-	c.StepTime = func(Step) time.Duration { <-gate; return time.Millisecond }
+	c.StepTime = func(engine.Step) time.Duration { <-gate; return time.Millisecond }
 	s, url := serve(t, c)
 	t.Cleanup(open) // before Close: the engine's goroutine stands at the gate
 	body := `{"prompt":[300],"max_tokens":20,"ignore_eos":true,"stream":true,"return_token_ids":true}`
@@ -310,7 +313,7 @@ func TestQueueLimit(t *testing.T) {
 	if served != 5 || refused != 4 {
 		t.Errorf("served %d and refused %d, want 5 and 4", served, refused)
 	}
-	s.driver.(*engine).waiting.Store(4)
+	s.driver.(*stepper).waiting.Store(4)
 	if status, answer := postAll(t, url+"/v1/completions", body); status != 503 || !strings.Contains(answer, `"code":503`) {
 		t.Errorf("a queue known to be full: got %d %s", status, answer)
 	}
@@ -400,6 +403,19 @@ func TestConfigRefusals(t *testing.T) {
 		change(&c)
 		if _, err := New(c); err == nil {
 			t.Errorf("%s: accepted", sentence)
+		}
+	}
+}
+
+func TestCacheSaltSeparates(t *testing.T) {
+	_, url := serve(t, small())
+	body := `{"prompt":` + string(appendIDs(nil, ids(300, 100))) + `,"max_tokens":1,"stream":true,"stream_options":{"include_usage":true}`
+	for _, one := range []struct {
+		salt string
+		want int
+	}{{"", 0}, {"", 96}, {`,"cache_salt":"beef"`, 0}, {`,"cache_salt":"beef"`, 96}} {
+		if got := streamed(t, url, body+one.salt+"}"); got.cached != one.want {
+			t.Errorf("salt %q: got %d cached tokens, want %d", one.salt, got.cached, one.want)
 		}
 	}
 }

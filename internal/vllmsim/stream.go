@@ -61,7 +61,7 @@ type choice struct {
 // sequenceTimes are instants of one output, since the server started.
 type sequenceTimes struct{ queued, scheduled, first, last time.Duration }
 
-// driver makes tokens. There are two: the engine, and the pacer of fixed times.
+// driver makes tokens. There are two: the stepper, and the pacer of fixed times.
 type driver interface {
 	// submit takes over a stream. It can refuse only before anything was sent.
 	submit(*stream) *apiError

@@ -174,6 +174,9 @@ func Between(into *float64, least, most float64) Field {
 	return Number(into, func(v float64) bool { return v >= least && v <= most }, wants)
 }
 
+// Price reads the price of a GPU-hour, in any currency. A price beyond these bounds is a slip of the pen, and its sums are no numbers.
+func Price(into *float64) Field { return Between(into, 0.0001, 1_000_000) }
+
 // Whole reads a whole number between two bounds, both included.
 func Whole[T int | int64](into *T, least, most int64) Field {
 	return func(where string, node *Node) error {

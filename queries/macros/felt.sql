@@ -114,6 +114,11 @@ create macro macros.metric_series_of(source_ids) as table (
         and (metric_names.kind = 'histogram') = (labelled.part <> 'value')
 );
 
+-- How much a counter grew since it was looked at before. One that fell was started again in between, and has counted from zero since.
+--   select macros.counter_growth(12, 10) as grown, macros.counter_growth(3, 10) as started_again
+create macro macros.counter_growth(counted, counted_before) as
+    counted - case when counted < counted_before then 0 else counted_before end;
+
 -- The growth of the counters and histograms of some metrics files that say one of some quantities (null: any), from one instant to another: one row per series and two successive looks
 -- at its name on one server, as staging.metric_intervals has it for all time. The instants are seconds since 1970. is_short: at most five
 -- minutes, and no gap. Where a file has a quantity under several names, the one of the smallest priority is there. Of a histogram one
@@ -213,7 +218,7 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
         coalesce(spans.before_ns, greatest(spans.began_ns, spans.at_ns - coalesce(spans.rhythm_ns, 0))) / 1e9 as from_s,
         spans.at_ns / 1e9 as until_s,
         spans.at_ns - spans.before_ns <= least(300e9, 1.25e0 * spans.rhythm_ns) as is_short,
-        case when grown.value >= coalesce(grown.last_value, 0) then grown.value - coalesce(grown.last_value, 0) else grown.value end * told.factor as increase
+        macros.counter_growth(grown.value, coalesce(grown.last_value, 0)) * told.factor as increase
     from grown
     inner join told on told.series = grown.series
     inner join spans
@@ -221,13 +226,6 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
         and spans.at_ns = grown.at_ns
     where (spans.before_ns is not null or spans.at_ns - spans.began_ns >= spans.rhythm_ns)
         and spans.at_ns > epoch_ns(from_at)
-);
-
--- The same of all quantities.
---   select count(*) from macros.growth_between([1::bigint], '2026-11-16T00:00:00Z'::timestamptz, '2026-11-23T00:00:00Z'::timestamptz)
-create macro macros.growth_between(source_ids, from_at, until_at) as table (
-    select *
-    from macros.growth_of(source_ids, null::varchar[], from_at, until_at)
 );
 
 -- What was felt in each of some hours: a row per hour, figure, part and bound. An hour holds the growth between two looks that both lie in
@@ -302,28 +300,18 @@ create macro macros.felt(source_ids, hour_starts) as table (
     engine_gauges as (
         select
             hours.hour_start,
-            series.quantity,
-            series.source_id,
-            series.target,
-            series.engine,
-            metrics.at_ns,
-            sum(metrics.value * series.factor / series.repeats) as amount,
-            max(metrics.value * series.factor) as most
-        from (
-            select *
-            from macros.metric_series_of(source_ids)
-            where quantity in ('waiting_requests', 'kv_used_ratio')
-            qualify priority = min(priority) over (partition by source_id, quantity)
-        ) as series
-        inner join raw.sources on sources.source_id = series.source_id and sources.is_dated
-        inner join raw.metrics
-            on metrics.source_id = series.source_id
-            and metrics.name = series.name
-            and metrics.labels = series.labels
+            looks.quantity,
+            looks.source_id,
+            looks.target,
+            looks.engine,
+            looks.at_s,
+            sum(looks.base_value / looks.repeats) as amount,
+            max(looks.base_value) as most
+        from macros.gauges_between(source_ids, list_min(hour_starts), list_max(hour_starts) + interval 1 hour) as looks
         inner join hours
-            on epoch(sources.origin_at) + metrics.at_ns / 1e9 >= hours.hour_s
-            and epoch(sources.origin_at) + metrics.at_ns / 1e9 < hours.hour_s + 3600
-        where list_contains(source_ids, metrics.source_id) and isfinite(metrics.value)
+            on looks.at_s >= hours.hour_s
+            and looks.at_s < hours.hour_s + 3600
+        where looks.quantity in ('waiting_requests', 'kv_used_ratio')
         group by all
     ),
 
@@ -333,7 +321,7 @@ create macro macros.felt(source_ids, hour_starts) as table (
             quantity,
             source_id,
             target,
-            at_ns,
+            at_s,
             sum(amount) as of_engines,
             avg(most) as of_one
         from engine_gauges

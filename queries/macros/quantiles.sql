@@ -54,3 +54,9 @@ create macro macros.histogram_quantile(buckets, samples, q) as
         list_transform(samples, lambda s, i: list_sum(samples[:i])),
         lambda n: n <= floor(q * (list_sum(samples) - 1))
     ))]) / 64e0);
+
+-- How unevenly things come: variance over mean of their number in a window (index of dispersion for counts), from the sum of the numbers, of
+-- their squares, and the number of windows. 1: a Poisson stream.
+--   select macros.dispersion_index(10, 60, 10)
+create macro macros.dispersion_index(sum_of, squares, windows) as
+    (squares / windows - pow(sum_of / windows, 2)) / nullif(sum_of / windows, 0);

@@ -7,6 +7,9 @@
 -- mean_requests      arrivals in one
 -- dispersion_index   variance over mean of arrivals in one; null with fewer than ten windows
 -- peak_requests      most arrivals in any stretch of that width, wherever it begins
+-- windows_left_out   whole windows that a silence reaches into
+-- dispersion_index_with_silences   variance over mean of arrivals in a window of all of them: what came before and after a silence counts,
+--                    and so does that nothing came in it; null with fewer than ten windows
 with widths as (
     select unnest([1, 10, 60, 600])::bigint as width_s
 ),
@@ -82,12 +85,16 @@ sums as (
         counts.source_name,
         counts.width_s,
         any_value(ends.last_ns // (counts.width_s * 1_000_000_000) - coalesce(silent.windows, 0))::bigint as windows,
+        any_value(coalesce(silent.windows, 0))::bigint as windows_left_out,
+        sum(counts.requests) filter (where counts.is_whole) as all_requests,
+        sum(counts.requests * counts.requests) filter (where counts.is_whole) as all_squares,
         sum(counts.requests) filter (where counts.is_counted) as requests,
         sum(counts.requests * counts.requests) filter (where counts.is_counted) as squares
     from (
         select
             counts.*,
-            edges.place is null and counts.place < ends.last_ns // (counts.width_s * 1_000_000_000) as is_counted
+            counts.place < ends.last_ns // (counts.width_s * 1_000_000_000) as is_whole,
+            edges.place is null and is_whole as is_counted
         from counts
         inner join ends on ends.source_name = counts.source_name
         left join edges on edges.source_name = counts.source_name
@@ -129,10 +136,12 @@ select
     sums.width_s,
     sums.windows,
     sums.requests / nullif(sums.windows, 0) as mean_requests,
+    case when sums.windows >= 10 then macros.dispersion_index(sums.requests, sums.squares, sums.windows) end as dispersion_index,
+    case sums.width_s when 1 then peaks.in_1 when 10 then peaks.in_10 when 60 then peaks.in_60 else peaks.in_600 end as peak_requests,
+    sums.windows_left_out,
     case
-        when sums.windows >= 10
-            then (sums.squares / sums.windows - pow(sums.requests / sums.windows, 2)) / nullif(sums.requests / sums.windows, 0)
-    end as dispersion_index,
-    case sums.width_s when 1 then peaks.in_1 when 10 then peaks.in_10 when 60 then peaks.in_60 else peaks.in_600 end as peak_requests
+        when sums.windows + sums.windows_left_out >= 10
+            then macros.dispersion_index(sums.all_requests, sums.all_squares, sums.windows + sums.windows_left_out)
+    end as dispersion_index_with_silences
 from sums
 inner join peaks on peaks.source_name = sums.source_name

@@ -26,6 +26,9 @@ with seconds as (
         min(least_sm_clock_hz) as least_sm_clock_hz,
         max(most_sm_clock_hz) as most_sm_clock_hz,
         sum(throttled_gpus) as throttled_gpus,
+        sum(heat_throttled_gpus) as heat_throttled_gpus,
+        sum(power_throttled_gpus) as power_throttled_gpus,
+        sum(hardware_throttled_gpus) as hardware_throttled_gpus,
         coalesce(avg(sm_active_ratio) >= 0.05e0, true) as is_busy
     from marts.server_seconds
     group by
@@ -48,7 +51,11 @@ told as (
         avg(sm_active_ratio) as sm_active_ratio,
         avg(dram_active_ratio) filter (where is_busy) as dram_active_ratio,
         avg((throttled_gpus > 0)::integer) as throttled_ratio,
-        median(least_sm_clock_hz / nullif(most_sm_clock_hz, 0)) filter (where is_busy) as slowest_clock_ratio,
+        nullif(avg((heat_throttled_gpus > 0)::integer), 0) as heat_throttled_ratio,
+        nullif(avg((power_throttled_gpus > 0)::integer), 0) as power_throttled_ratio,
+        nullif(avg((hardware_throttled_gpus > 0)::integer), 0) as hardware_throttled_ratio,
+        -- Of the worst tenth of the seconds: a GPU that grows hot in the last third of a run is not in its median.
+        quantile_cont(least_sm_clock_hz / nullif(most_sm_clock_hz, 0), 0.1) filter (where is_busy) as slowest_clock_ratio,
         -- Compared with the fastest second of the run, so that it shows one GPU, or all of them, being held down.
         median(most_sm_clock_hz) filter (where is_busy) / nullif(max(most_sm_clock_hz), 0) as sm_clock_ratio,
         max(max_temperature_c) as max_temperature_c
@@ -73,10 +80,7 @@ counted as (
             run_id,
             quantity,
             value,
-            case
-                when not coalesce(processes.is_several, false)
-                    then value - case when lag(value) over of_series > value then 0 else lag(value) over of_series end
-            end as gain
+            case when not coalesce(processes.is_several, false) then macros.counter_growth(value, lag(value) over of_series) end as gain
         from staging.server_samples
         left join marts.server_processes as processes using (run_id, url)
         where quantity in (
@@ -162,6 +166,9 @@ select
         {'figure': 'sm_active_ratio', 'value': told.sm_active_ratio},
         {'figure': 'dram_active_ratio', 'value': told.dram_active_ratio},
         {'figure': 'throttled_ratio', 'value': told.throttled_ratio},
+        {'figure': 'heat_throttled_ratio', 'value': told.heat_throttled_ratio},
+        {'figure': 'power_throttled_ratio', 'value': told.power_throttled_ratio},
+        {'figure': 'hardware_throttled_ratio', 'value': told.hardware_throttled_ratio},
         {'figure': 'slowest_clock_ratio', 'value': told.slowest_clock_ratio},
         {'figure': 'sm_clock_ratio', 'value': told.sm_clock_ratio},
         {'figure': 'max_temperature_c', 'value': told.max_temperature_c},

@@ -11,6 +11,9 @@
 -- memory_busy_ratio    share of the time that memory was read or written
 -- memory_used_bytes    in use, of all its instances (MIG) together
 -- temperature_c        degrees Celsius
+-- sm_active_ratio      share of the time that SMs had work
+-- dram_active_ratio    share of the time that memory was read or written, by the profiler
+-- throttle_causes      what held its clock down: 'heat', 'power', 'hardware', 'other'; empty: nothing; null: not said
 with parts as (
     select
         source_name,
@@ -19,7 +22,8 @@ with parts as (
         quantity,
         regexp_extract(labels, '(?:^|,)GPU_I_ID="([^"]*)"', 1) as gpu_instance,
         list(exporter) as exporters,
-        avg(base_value) as base_value
+        avg(base_value) as base_value,
+        bit_or(case when quantity = 'gpu_throttle_reasons' then base_value::ubigint end) as bits
     from staging.metrics
     where gpu is not null and quantity like 'gpu\_%' escape '\'
     group by all
@@ -36,7 +40,10 @@ select
     avg(base_value) filter (where quantity = 'gpu_busy_ratio') as busy_ratio,
     avg(base_value) filter (where quantity = 'gpu_memory_busy_ratio') as memory_busy_ratio,
     sum(base_value) filter (where quantity = 'gpu_memory_used_bytes') as memory_used_bytes,
-    avg(base_value) filter (where quantity = 'gpu_temperature_c') as temperature_c
+    avg(base_value) filter (where quantity = 'gpu_temperature_c') as temperature_c,
+    avg(base_value) filter (where quantity = 'gpu_sm_active_ratio') as sm_active_ratio,
+    avg(base_value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
+    macros.throttle_causes(bit_or(bits)) as throttle_causes
 from parts
 group by
     source_name,

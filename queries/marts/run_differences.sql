@@ -1,5 +1,6 @@
 -- One row per ordered pair of runs and setting in which they differ. Runs of another model, of another load or of another origin must not be
--- compared: is_refused. Every other setting may be the reason for the comparison. Name both runs: the view has all pairs.
+-- compared: is_refused. Nor may a draft, whose GPU or model is not known: it may have run on anything. Every other setting may be the reason
+-- for the comparison. Name both runs: the view has all pairs.
 --
 -- Runs of one plan in one mode have one load. Other runs have one load if their source, its scaling, mode and cap agree, and if what was planned
 -- agrees within a tenth (or within three standard errors of so few requests): requests per second of an open loop, and mean lengths.
@@ -9,7 +10,7 @@
 -- group: runs
 -- run_id         the run from before
 -- other_run_id   the run from after
--- kind           'model', 'load' or 'origin'; else 'server' (as the server says, else as it was asked for) or 'client'
+-- kind           'model' (or the deployment of a draft), 'load' or 'origin'; else 'server' (as the server says, else as it was asked for) or 'client'
 -- setting        its name
 -- value          of run_id; null: it does not say
 -- other_value    of other_run_id
@@ -20,6 +21,7 @@ with runs as (
         plan_fingerprint,
         mode,
         coalesce(catalog_model, served_model) as model,
+        case when not is_draft then concat_ws(' ', gpu, catalog_model) end as deployment,
         origin,
         [
             {'kind': 'load', 'setting': 'mode', 'value': mode},
@@ -52,6 +54,8 @@ pairs as (
         two.run_id as other_run_id,
         one.model,
         two.model as other_model,
+        one.deployment,
+        two.deployment as other_deployment,
         one.origin,
         two.origin as other_origin,
         coalesce(one.plan_fingerprint = two.plan_fingerprint and one.mode = two.mode, false) as is_one_plan
@@ -115,6 +119,17 @@ differences as (
     from pairs
     where coalesce(macros.bare_spelling(model), macros.model_spelling(model))
         is distinct from coalesce(macros.bare_spelling(other_model), macros.model_spelling(other_model))
+    union all
+    select
+        run_id,
+        other_run_id,
+        'model',
+        'deployment',
+        deployment,
+        other_deployment
+    from pairs
+    where deployment is null
+        or other_deployment is null
     union all
     select
         run_id,

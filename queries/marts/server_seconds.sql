@@ -40,6 +40,9 @@
 -- least_sm_clock_hz             of the slowest
 -- most_sm_clock_hz              of the fastest: one GPU that throttles slows all that share its model
 -- throttled_gpus                GPUs whose clock was held down for power, heat or the hardware
+-- heat_throttled_gpus           of these, for heat
+-- power_throttled_gpus          for power
+-- hardware_throttled_gpus       by the hardware, which does not say why
 with looks as (
     select
         run_id,
@@ -67,8 +70,7 @@ gains as (
         labels,
         value,
         case
-            when not coalesce(processes.is_several, false)
-                then value - case when value >= lag(value) over of_series then lag(value) over of_series else 0 end
+            when not coalesce(processes.is_several, false) then macros.counter_growth(value, coalesce(lag(value) over of_series, 0))
         end as gain,
         lag(at_s) over of_series as since_s
     from staging.server_samples
@@ -100,11 +102,10 @@ spoken as (
         max(value) filter (where quantity = 'gpu_temperature_c') as max_temperature_c,
         min(value) filter (where quantity = 'gpu_sm_clock_hz') as least_sm_clock_hz,
         max(value) filter (where quantity = 'gpu_sm_clock_hz') as most_sm_clock_hz,
-        count(*) filter (
-            where quantity = 'gpu_throttle_reasons'
-                -- Idle (1) and clocks set by the user (2) are not throttling.
-                and (value::ubigint & ~3::ubigint) <> 0
-        ) as throttled_gpus
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and macros.throttle_causes(value) <> []) as throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'heat')) as heat_throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'power')) as power_throttled_gpus,
+        count(*) filter (where quantity = 'gpu_throttle_reasons' and list_contains(macros.throttle_causes(value), 'hardware')) as hardware_throttled_gpus
     from gains
     group by
         run_id,
@@ -326,7 +327,10 @@ select
     spoken.max_temperature_c,
     spoken.least_sm_clock_hz,
     spoken.most_sm_clock_hz,
-    case when spoken.gpus > 0 then spoken.throttled_gpus end as throttled_gpus
+    case when spoken.gpus > 0 then spoken.throttled_gpus end as throttled_gpus,
+    case when spoken.gpus > 0 then spoken.heat_throttled_gpus end as heat_throttled_gpus,
+    case when spoken.gpus > 0 then spoken.power_throttled_gpus end as power_throttled_gpus,
+    case when spoken.gpus > 0 then spoken.hardware_throttled_gpus end as hardware_throttled_gpus
 from seconds
 left join spoken
     on spoken.run_id = seconds.run_id

@@ -45,16 +45,13 @@ with looks as (
         samples.at_s
 ),
 
--- A counter that falls started again with its server: its whole value is growth.
 grown as (
     select
         *,
         lag(at_s) over in_time as since_s,
-        prompt_tokens - case when prompt_tokens < lag(prompt_tokens) over in_time then 0 else lag(prompt_tokens) over in_time end
-            as prompt_gain,
-        cached_tokens - case when cached_tokens < lag(cached_tokens) over in_time then 0 else lag(cached_tokens) over in_time end
-            as cached_gain,
-        finished - case when finished < lag(finished) over in_time then 0 else lag(finished) over in_time end as finished_gain
+        macros.counter_growth(prompt_tokens, lag(prompt_tokens) over in_time) as prompt_gain,
+        macros.counter_growth(cached_tokens, lag(cached_tokens) over in_time) as cached_gain,
+        macros.counter_growth(finished, lag(finished) over in_time) as finished_gain
     from looks
     where engines > 0
     window in_time as (partition by run_id, url order by at_s)

@@ -7,8 +7,9 @@
 -- settings              its parameters, and which objectives are to be large
 -- objectives            what it reached, by the objective's name
 -- are_directions_known  the file or the user says which objectives are to be large; false: all are assumed to be small
--- beaten_by             trials at least as good in every objective, and better in one
--- is_unbeaten           there is none
+-- beaten_by             trials at least as good in every objective, and better in one; null where an objective is blank or no number: such
+--                       a trial neither beats another nor is beaten
+-- is_unbeaten           it has every objective, and no trial beats it
 with objectives as (
     select
         points.source_id,
@@ -46,6 +47,22 @@ trials as (
         point
 ),
 
+-- Trials that have every objective that a trial of their file has.
+whole as (
+    select
+        trials.source_id,
+        trials.point
+    from trials
+    inner join (
+        select
+            source_id,
+            count(distinct name) as objectives
+        from objectives
+        group by source_id
+    ) as searched on searched.source_id = trials.source_id
+    where cardinality(trials.objectives) = searched.objectives
+),
+
 comparisons as (
     select
         mine.source_id,
@@ -53,7 +70,16 @@ comparisons as (
         theirs.point as other_point,
         bool_and(theirs.cost <= mine.cost) and bool_or(theirs.cost < mine.cost) as is_beaten
     from objectives as mine
-    inner join objectives as theirs
+    semi join whole
+        on whole.source_id = mine.source_id
+        and whole.point = mine.point
+    inner join (
+        select objectives.*
+        from objectives
+        semi join whole
+            on whole.source_id = objectives.source_id
+            and whole.point = objectives.point
+    ) as theirs
         on theirs.source_id = mine.source_id
         and theirs.name = mine.name
         and theirs.point <> mine.point
@@ -81,9 +107,12 @@ select
     trials.settings,
     trials.objectives,
     (trials.settings ->> '$.are_directions_known')::boolean as are_directions_known,
-    coalesce(beaten.beaten_by, 0) as beaten_by,
-    coalesce(beaten.beaten_by, 0) = 0 as is_unbeaten
+    case when whole.point is not null then coalesce(beaten.beaten_by, 0) end as beaten_by,
+    whole.point is not null and coalesce(beaten.beaten_by, 0) = 0 as is_unbeaten
 from trials
+left join whole
+    on whole.source_id = trials.source_id
+    and whole.point = trials.point
 left join beaten
     on beaten.source_id = trials.source_id
     and beaten.point = trials.point

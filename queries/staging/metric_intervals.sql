@@ -171,8 +171,7 @@ select
     series.dimensions,
     case
         when kept.is_lost then 0
-        when kept.value >= coalesce(kept.last_value, 0) then kept.value - coalesce(kept.last_value, 0)
-        else kept.value
+        else macros.counter_growth(kept.value, coalesce(kept.last_value, 0))
     end * case when series.part in ('bucket', 'count') then 1 else series.factor end as increase,
     spans.is_first,
     not kept.is_lost and kept.value < coalesce(kept.last_value, 0) as is_reset,

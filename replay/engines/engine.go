@@ -17,22 +17,15 @@ type Engine struct {
 	settingsGauge string // a gauge whose labels hold a part of the configuration; empty: there is none
 	readLabels    func(c *Configuration, labels map[string]any)
 
-	Metrics []Metric
-	Reset   CacheReset
-	Fields  Fields
+	running, waiting string // gauges of its requests; empty: there are none
+	Reset            CacheReset
+	Fields           Fields
 	// DetokenizedField of an answer of /detokenize holds the text.
 	DetokenizedField string
 }
 
 // sign is a text that only servers of an engine have in their answer to a path.
 type sign struct{ path, text string }
-
-// Metric is one name in /metrics that says a quantity of ours. Name is without the _total of counters and the _bucket,
-// _sum and _count of histograms, as the seed has it.
-type Metric struct {
-	Name, Quantity, Kind string
-	Priority             int // if a server exposes several names of one quantity, the one with the smallest number is read
-}
 
 // CacheReset is how a prefix cache is emptied.
 type CacheReset struct {
@@ -111,14 +104,4 @@ func (e Engine) Configuration(answer json.RawMessage, expositions ...[]byte) (c 
 		}
 	}
 	return c
-}
-
-// name is the one under which the engine's newest version says a quantity.
-func (e Engine) name(quantity string) (name string) {
-	for _, m := range e.Metrics {
-		if m.Quantity == quantity && m.Priority == 1 {
-			return m.Name
-		}
-	}
-	return ""
 }

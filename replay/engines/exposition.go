@@ -18,11 +18,11 @@ func (l Load) IsIdle() bool { return l == Load{} }
 func LoadIn(text []byte) (l Load, isKnown bool) {
 	families := familiesIn(text)
 	for _, e := range All {
-		running := families[e.name("running_requests")]
+		running := families[e.running]
 		if running == nil {
 			continue
 		}
-		return Load{int64(sumOf(running)), int64(sumOf(families[e.name("waiting_requests")]))}, true
+		return Load{int64(sumOf(running)), int64(sumOf(families[e.waiting]))}, true
 	}
 	return Load{}, false
 }

@@ -21,27 +21,11 @@ var SGLang = Engine{
 	signs:            []sign{{"/metrics", "sglang:"}, {"/get_server_info", `"internal_states"`}, {"/server_info", `"internal_states"`}},
 	SettingsPaths:    []string{"/server_info", "/get_server_info"}, // the new name, and the one until 2025
 	readSettings:     readServerArgs,
+	running:          "sglang:num_running_reqs",
+	waiting:          "sglang:num_queue_reqs",
 	Reset:            CacheReset{"/flush_cache", isFlushRefused},
 	Fields:           Fields{MinTokens: true, RunningUsage: true},
 	DetokenizedField: "text",
-	Metrics: []Metric{
-		{"sglang:num_running_reqs", "running_requests", "gauge", 1},
-		{"sglang:num_queue_reqs", "waiting_requests", "gauge", 1},
-		{"sglang:token_usage", "kv_used_ratio", "gauge", 1},
-		{"sglang:prompt_tokens", "prompt_tokens", "counter", 1},
-		{"sglang:generation_tokens", "generation_tokens", "counter", 1},
-		{"sglang:num_requests", "finished_requests", "counter", 1},
-		{"sglang:num_retracted_requests", "preemptions", "counter", 1},
-		{"sglang:cached_tokens", "prefix_hit_tokens", "counter", 1},
-		{"sglang:spec_accept_length", "acceptance_length", "gauge", 1},
-		{"sglang:prompt_tokens_histogram", "input_tokens", "histogram", 1},
-		{"sglang:generation_tokens_histogram", "output_tokens", "histogram", 1},
-		{"sglang:time_to_first_token_seconds", "ttft_s", "histogram", 1},
-		{"sglang:inter_token_latency_seconds", "itl_s", "histogram", 1},
-		{"sglang:e2e_request_latency_seconds", "e2e_s", "histogram", 1},
-		{"sglang:queue_time_seconds", "queue_s", "histogram", 1},
-		{"sglang:time_per_output_token_seconds", "itl_s", "histogram", 2},
-	},
 }
 
 // isFlushRefused: with requests running or waiting nothing is flushed, and the answer is 400.

@@ -80,6 +80,28 @@ func TestRowsAreDoneInOrderWithTheirRepeats(t *testing.T) {
 	}
 }
 
+// Repeats of one plan say nothing of chance: each draws anew, and as in the other rows.
+func TestEachRepeatDrawsAnew(t *testing.T) {
+	seeds := func(f File) (all []any) {
+		for _, s := range f.Steps() {
+			all = append(all, s.Options["seed"])
+		}
+		return all
+	}
+	f := File{Repeats: 3, Send: "chat", rows: []row{{value: "1"}, {value: "2"}}}
+	if got, want := seeds(f), []any{nil, 2, 3, nil, 2, 3}; !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds %v, want %v", got, want)
+	}
+	f.Options = map[string]any{"seed": "7"}
+	if got, want := seeds(f), []any{"7", 8, 9, "7", 8, 9}; !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds %v, want %v", got, want)
+	}
+	f.Options, f.Send = nil, "plan.jsonl.zst"
+	if got, want := seeds(f), make([]any, 6); !reflect.DeepEqual(got, want) {
+		t.Errorf("seeds of a plan %v, want none", got)
+	}
+}
+
 func TestTheStopRuleEndsBetweenRows(t *testing.T) {
 	p := &player{outcomes: []Outcome{Met, NotMet, Met}}
 	play(t, parsed(t, rates), filepath.Join(t.TempDir(), "log"), p)

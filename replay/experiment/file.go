@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/internal/userfile"
@@ -188,6 +189,15 @@ func (f *File) Override(options map[string]any) {
 	f.Options = merged(f.Options, options)
 }
 
+// seedOf is the seed that the options say, else the default of "tidemark replay".
+func seedOf(options map[string]any) int {
+	seed, err := strconv.Atoi(fmt.Sprint(options["seed"]))
+	if err != nil {
+		return 1
+	}
+	return seed
+}
+
 // merged is a new map: rows must not share one.
 func merged(options, over map[string]any) map[string]any {
 	all := map[string]any{}
@@ -213,12 +223,17 @@ func (f File) Varied() []string {
 }
 
 // Steps are all repeats of all rows, in the order in which they are done. All repeats of a row come
-// before the next row, because the stop rule judges whole rows.
+// before the next row, because the stop rule judges whole rows. Each repeat has a seed of its own, the same in every row: what is drawn anew
+// shows how far chance reaches, and rows are compared over the same traffic. A plan file is sent as it is.
 func (f File) Steps() []Step {
 	var steps []Step
 	for i, r := range f.rows {
 		for repeat := range f.Repeats {
-			steps = append(steps, Step{Row: i, Repeat: repeat, Value: r.value, Options: merged(f.Options, r.options)})
+			options := merged(f.Options, r.options)
+			if repeat > 0 && !strings.HasSuffix(f.Send, ".zst") {
+				options["seed"] = seedOf(options) + repeat
+			}
+			steps = append(steps, Step{Row: i, Repeat: repeat, Value: r.value, Options: options})
 		}
 	}
 	return steps

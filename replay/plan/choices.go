@@ -33,6 +33,9 @@ type Choices struct {
 	IsBounded bool
 }
 
+// Played is how much of the source's clock fits into Duration: at twice the speed, twice as much.
+func (c Choices) Played() time.Duration { return time.Duration(float64(c.Duration) * orOne(c.Speed)) }
+
 // settled fills in defaults and refuses what cannot be meant.
 func (c Choices) settled() (Choices, error) {
 	c.Speed, c.Thin, c.Thicken = orOne(c.Speed), orOne(c.Thin), orOne(c.Thicken)

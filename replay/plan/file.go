@@ -89,6 +89,12 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 	if choices, err = choices.settled(); err != nil {
 		return header, err
 	}
+	header.begin(choices)
+	return writePlan(path, header, func(header *Header, body *lineFile) error { return header.fill(body, choices, source) })
+}
+
+// writePlan makes a plan file at path, which must not exist. fill writes the requests, and completes the header.
+func writePlan(path string, header Header, fill func(*Header, *lineFile) error) (_ Header, err error) {
 	file, err := createNew(path)
 	if err != nil {
 		return header, fmt.Errorf("plan: %w", err)
@@ -98,14 +104,13 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 			os.Remove(path)
 		}
 	}()
-	header.begin(choices)
 	// The counts stand in the first line and are known last, so the requests wait in a file of their own.
 	body, err := newLineFile(filepath.Dir(path))
 	if err != nil {
 		return header, err
 	}
 	defer body.remove()
-	if err := header.fill(body, choices, source); err != nil {
+	if err := fill(&header, body); err != nil {
 		return header, err
 	}
 	if err := body.close(); err != nil {
@@ -248,16 +253,24 @@ func (p *Plan) check(file io.Reader) error {
 	}
 	lines := int64(0)
 	for {
-		_, err := in.Next()
+		line, err := in.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %w", lines+2, unexpected(err))
 		}
-		lines++
+		if len(line) == 0 || line[0] != '{' {
+			return fmt.Errorf("line %d: not a request", lines+2)
+		}
+		if lines++; lines > p.header.Requests { // do not read on: what follows may have no end
+			return fmt.Errorf("holds more than the %d requests that its first line says", p.header.Requests)
+		}
 	}
-	if lines != p.header.Requests {
+	if lines == 0 {
+		return errors.New("holds no request")
+	}
+	if lines < p.header.Requests {
 		return fmt.Errorf("holds %d requests, its first line says %d", lines, p.header.Requests)
 	}
 	p.fingerprint = hex.EncodeToString(hash.Sum(nil))
@@ -319,6 +332,9 @@ func NewLineWriter(w io.Writer) (*LineWriter, error) {
 	return &LineWriter{enc}, err
 }
 
+// longestLine is in bytes: ten times a prompt of ten million tokens whose blocks have 128. A file that was made to fill the memory has longer ones.
+const longestLine = 16 << 20
+
 // LineReader yields the lines of a compressed stream.
 type LineReader struct {
 	dec *zstd.Decoder
@@ -346,7 +362,9 @@ func (l *LineReader) Next() ([]byte, error) {
 		l.big = append(l.big[:0], line...)
 		for err == bufio.ErrBufferFull {
 			line, err = l.buf.ReadSlice('\n')
-			l.big = append(l.big, line...)
+			if l.big = append(l.big, line...); len(l.big) > longestLine {
+				return nil, fmt.Errorf("longer than %d MiB, refused", longestLine>>20)
+			}
 		}
 		line = l.big
 	}

@@ -273,6 +273,35 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 	}
 }
 
+// A few kilobytes can unpack to anything: what is no plan is refused before it fills the memory or takes for ever.
+func TestPlansThatBlowUpAreRefused(t *testing.T) {
+	request := `{"due_s":0,"input_tokens":1,"output_tokens":1}` + "\n"
+	header := func(requests int64) string {
+		return fmt.Sprintf(`{"schema":"tidemark.plan/1","requests":%d}`+"\n", requests)
+	}
+	for want, parts := range map[string][]string{
+		"longer than 16 MiB":       {strings.Repeat("\x00", 64<<20)},
+		"line 2: longer than":      {header(1), "{" + strings.Repeat(" ", 64<<20)},
+		"line 2: not a request":    {header(1 << 40), strings.Repeat("\n", 1<<20)},
+		"more than the 2 requests": {header(2), strings.Repeat(request, 1000), "\x00"},
+	} {
+		path := filepath.Join(t.TempDir(), "plan")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _ := NewLineWriter(file)
+		for _, part := range parts {
+			lines.Write([]byte(part))
+		}
+		lines.Close()
+		file.Close()
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestPlanErrors(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good")

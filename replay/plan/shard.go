@@ -6,8 +6,6 @@ package plan
 import (
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"tidemark/internal/hint"
@@ -31,28 +29,11 @@ const (
 // WriteShard writes the shard's requests into a plan file at path, which must not exist. A request belongs to the shard that
 // the hash of its session names. A request without a session goes with the longest group that it shares a prefix with: the
 // first of its leading blocks that few enough requests begin with. Without any it goes by its number.
-func WriteShard(whole *Plan, path string, shard Shard) (_ Header, err error) {
+func WriteShard(whole *Plan, path string, shard Shard) (Header, error) {
 	begun, err := whole.prefixes()
 	if err != nil {
 		return Header{}, err
 	}
-	file, err := createNew(path)
-	if err != nil {
-		return Header{}, fmt.Errorf("plan: %w", err)
-	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			os.Remove(path)
-		}
-	}()
-	body, err := newLineFile(filepath.Dir(path))
-	if err != nil {
-		return Header{}, err
-	}
-	defer body.remove()
 	most := whole.header.Requests / int64(shard.Count*fairShare)
 	own := func(yield func(Request, error) bool) {
 		for req, err := range whole.Requests() {
@@ -61,49 +42,46 @@ func WriteShard(whole *Plan, path string, shard Shard) (_ Header, err error) {
 			}
 		}
 	}
-	header, err := whole.header.recount(own, body)
-	if err != nil {
-		return header, err
-	}
-	if header.Requests == 0 {
-		return header, hint.Errorf("plan %s: no request belongs to shard %s", whole.path, shard).Hint("use fewer shards")
-	}
-	if err := body.close(); err != nil {
-		return header, fmt.Errorf("plan: %w", err)
-	}
-	return header, joinPlan(file, header, body.file)
+	return writePlan(path, whole.header, func(header *Header, body *lineFile) error {
+		if err := header.recount(own, body); err != nil {
+			return err
+		}
+		if header.Requests == 0 {
+			return hint.Errorf("plan %s: no request belongs to shard %s", whole.path, shard).Hint("use fewer shards")
+		}
+		return nil
+	})
 }
 
-// recount writes the requests as they are, and counts them into a header that is otherwise the plan's.
-func (h Header) recount(requests iter.Seq2[Request, error], body *lineFile) (Header, error) {
-	part := h
-	part.Requests, part.InputTokens, part.OutputTokens, part.SharedTokens, part.Sessions = 0, 0, 0, 0, 0
-	part.LongestTokens, part.LongestInputTokens, part.MeanRatePerS, part.PeakRatePerS = 0, 0, 0, 0
-	t := newTotals(&part)
+// recount writes the requests as they are, and counts them into the header, which is otherwise the whole plan's.
+func (h *Header) recount(requests iter.Seq2[Request, error], body *lineFile) error {
+	h.Requests, h.InputTokens, h.OutputTokens, h.SharedTokens, h.Sessions = 0, 0, 0, 0, 0
+	h.LongestTokens, h.LongestInputTokens, h.MeanRatePerS, h.PeakRatePerS = 0, 0, 0, 0
+	t := newTotals(h)
 	sessions := map[string]bool{}
 	for req, err := range requests {
 		if err != nil {
-			return part, err
+			return err
 		}
-		part.Requests++
-		part.InputTokens += int64(req.InputTokens)
-		part.OutputTokens += int64(req.OutputTokens)
-		part.SharedTokens += int64(req.SharedTokens)
-		part.LongestTokens = max(part.LongestTokens, req.InputTokens+req.OutputTokens)
-		part.LongestInputTokens = max(part.LongestInputTokens, req.InputTokens)
+		h.Requests++
+		h.InputTokens += int64(req.InputTokens)
+		h.OutputTokens += int64(req.OutputTokens)
+		h.SharedTokens += int64(req.SharedTokens)
+		h.LongestTokens = max(h.LongestTokens, req.InputTokens+req.OutputTokens)
+		h.LongestInputTokens = max(h.LongestInputTokens, req.InputTokens)
 		if req.Session == "" {
-			part.Sessions++
+			h.Sessions++
 		} else {
 			sessions[req.Session] = true
 		}
 		t.rate(req.Due)
 		if err := body.add(req); err != nil {
-			return part, fmt.Errorf("plan: %w", err)
+			return fmt.Errorf("plan: %w", err)
 		}
 	}
-	part.Sessions += int64(len(sessions))
+	h.Sessions += int64(len(sessions))
 	t.end()
-	return part, nil
+	return nil
 }
 
 // prefixes counts the requests without a session that begin with each block. Ids are chained, so an id deep in a prompt
@@ -141,32 +119,8 @@ func shardOf(req Request, begun map[uint64]int64, most int64, count int) int {
 }
 
 // Join writes the plan that shards were made of into a plan file at path, which must not exist.
-func Join(path string, shards []*Plan) (_ Header, err error) {
-	file, err := createNew(path)
-	if err != nil {
-		return Header{}, fmt.Errorf("plan: %w", err)
-	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			os.Remove(path)
-		}
-	}()
-	body, err := newLineFile(filepath.Dir(path))
-	if err != nil {
-		return Header{}, err
-	}
-	defer body.remove()
-	header, err := shards[0].header.recount(inOrder(shards), body)
-	if err != nil {
-		return header, err
-	}
-	if err := body.close(); err != nil {
-		return header, fmt.Errorf("plan: %w", err)
-	}
-	return header, joinPlan(file, header, body.file)
+func Join(path string, shards []*Plan) (Header, error) {
+	return writePlan(path, shards[0].header, func(header *Header, body *lineFile) error { return header.recount(inOrder(shards), body) })
 }
 
 // inOrder merges the requests of the shards by their number.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,6 +29,12 @@ func (j Job) check() error {
 	}
 	if u, err := url.Parse(j.BaseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil { // it may hold a password and is not repeated
 		return hint.Misuse("k8s: --base-url: not an http or https address, or one with a password").Hint("as in --base-url http://vllm:8000")
+	}
+	switch isAddress := strings.Contains(j.Plan, "://"); {
+	case j.Results == "" && isAddress:
+		return hint.Misuse("k8s: the plan %s is an address, and the pods look for it on their volume", j.Plan).Hint("name the plan's path on the volume, or send results to a bucket with --results")
+	case j.Results == "" && !filepath.IsLocal(j.Plan):
+		return hint.Misuse("k8s: the plan %s is not below the volume", j.Plan).Hint("name its path from the volume's top, as in plans/friday.jsonl.zst")
 	}
 	if j.Service == "" {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -140,6 +141,9 @@ func (j Job) cronJob() object {
 
 // container runs tidemark, which can write to the volume and to /tmp.
 func (j Job) container(arguments []string) object {
+	for i, argument := range arguments { // the kubelet puts variables in the place of $(NAME), and one $ for two
+		arguments[i] = strings.ReplaceAll(argument, "$", "$$")
+	}
 	mounts := list{object{"name": "settings", "mountPath": settings, "readOnly": true}, object{"name": "scratch", "mountPath": "/tmp"}}
 	if j.Claim != "" {
 		mounts = append(mounts, object{"name": "results", "mountPath": folder})

@@ -17,11 +17,14 @@ import (
 func TestWhatAClusterWouldRefuse(t *testing.T) {
 	fine := Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"}
 	for want, spoil := range map[string]func(*Job){
-		"--namespace": func(j *Job) { j.Namespace = "Load Tests" },
-		"--claim":     func(j *Job) { j.Claim = "results/" },
-		"--secret":    func(j *Job) { j.Secret = "KEY" },
-		"--base-url":  func(j *Job) { j.BaseURL = "vllm:8000" },
-		"not below":   func(j *Job) { j.Service = "service: chat\nslo: ../slo.yaml\n" },
+		"--namespace":      func(j *Job) { j.Namespace = "Load Tests" },
+		"--claim":          func(j *Job) { j.Claim = "results/" },
+		"--secret":         func(j *Job) { j.Secret = "KEY" },
+		"--base-url":       func(j *Job) { j.BaseURL = "vllm:8000" },
+		"below the volume": func(j *Job) { j.Plan = "../../etc/p.jsonl.zst" },
+		"not below the vo": func(j *Job) { j.Plan = "/etc/p.jsonl.zst" },
+		"is an address":    func(j *Job) { j.Plan = "https://x/p" },
+		"not below":        func(j *Job) { j.Service = "service: chat\nslo: ../slo.yaml\n" },
 	} {
 		j := fine
 		spoil(&j)
@@ -31,6 +34,11 @@ func TestWhatAClusterWouldRefuse(t *testing.T) {
 	}
 	if _, err := Manifest(fine); err != nil {
 		t.Error(err)
+	}
+	// The kubelet expands $(NAME) in arguments, and $$ is its $.
+	fine.Model = "$(HOME)/$$x"
+	if text, err := Manifest(fine); err != nil || !strings.Contains(string(text), "$$(HOME)/$$$$x\n") {
+		t.Errorf("a model with dollars: %v\n%s", err, text)
 	}
 }
 

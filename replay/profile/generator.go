@@ -81,6 +81,17 @@ func (p *Profile) MeanRate(o Options) (sessionsPerS, requestsPerS float64, err e
 	return sessionsPerS, sessionsPerS * turns, nil
 }
 
+// AtRate are options that draw a mean of so many requests per second. turns is how many requests a session has on average; 0 when all
+// start at once, which no rate changes.
+func (p *Profile) AtRate(o Options, requestsPerS float64) (at Options, turns float64, err error) {
+	sessions, requests, err := p.MeanRate(o)
+	if err != nil || requests == 0 {
+		return o, 0, err
+	}
+	o.RatePerS = requestsPerS * sessions / requests
+	return o, requests / sessions, nil
+}
+
 // meanTurns is the number of turns of a session, on average.
 func (k *sampler) meanTurns() float64 {
 	if k.listed > 0 {

@@ -10,13 +10,15 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // Head is what the head of a response says, as far as it is needed.
 type Head struct {
 	Status      int
 	ContentType string
-	Length      int64 // of the body; negative: as long as the connection lives
+	Encoding    string // Content-Encoding; empty where the bytes are the text's own
+	Length      int64  // of the body; negative: as long as the connection lives
 	isChunked   bool
 	IsLast      bool // the connection ends with this answer
 }
@@ -33,16 +35,24 @@ func ParseHead(text []byte) (Head, error) {
 	resp.Body.Close()
 	return Head{
 		Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Length: resp.ContentLength,
-		isChunked: len(resp.TransferEncoding) > 0, IsLast: resp.Close,
+		isChunked: len(resp.TransferEncoding) > 0, IsLast: resp.Close, Encoding: encodingOf(resp.Header.Get("Content-Encoding")),
 	}, nil
+}
+
+// encodingOf leaves out the encoding that is none.
+func encodingOf(value string) string {
+	if strings.EqualFold(value, "identity") {
+		return ""
+	}
+	return value
 }
 
 // eventStream is the type that every server of completions sends; some add a charset.
 const eventStream = "text/event-stream"
 
-// IsStream lets pass what does not say its type; a page or a plain JSON answer is none.
+// IsStream lets pass what does not say its type; a page, a plain JSON answer or packed bytes are none.
 func (h Head) IsStream() bool {
-	if h.Status != http.StatusOK {
+	if h.Status != http.StatusOK || h.Encoding != "" {
 		return false
 	}
 	if h.ContentType == eventStream || h.ContentType == eventStream+"; charset=utf-8" {
@@ -98,7 +108,7 @@ func scanHead(text []byte) (h Head, isSure bool) {
 				return h, false
 			}
 			hasConnection, h.IsLast = true, isWord(value, "close")
-		case isWord(name, "trailer"):
+		case isWord(name, "trailer"), isWord(name, "content-encoding"):
 			return h, false
 		}
 		text = rest

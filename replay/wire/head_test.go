@@ -37,7 +37,7 @@ func FuzzScanHead(f *testing.F) {
 			t.Fatalf("%q: %+v, and net/http says %v", text, got, err)
 		}
 		resp.Body.Close()
-		want := Head{resp.StatusCode, resp.Header.Get("Content-Type"), resp.ContentLength, len(resp.TransferEncoding) > 0, resp.Close}
+		want := Head{resp.StatusCode, resp.Header.Get("Content-Type"), "", resp.ContentLength, len(resp.TransferEncoding) > 0, resp.Close}
 		if got != want {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}

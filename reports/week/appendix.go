@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 )
 
 // appendix is the dot of 99_appendix.html.
@@ -70,7 +71,7 @@ func (f *facts) deployment() []fact {
 	}
 	var objectives []string
 	for _, o := range f.SLO.Objectives {
-		text := fmt.Sprintf("%s %s at most %s", quantileName(o.Percent), metricName(o.Metric), setting(o.AtMost))
+		text := fmt.Sprintf("%s %s at most %s", show.Percentile(o.Percent), metricName(o.Metric), setting(o.AtMost))
 		if o.Metric == "failure_ratio" {
 			text = "failed requests at most " + percent(o.AtMost)
 		}

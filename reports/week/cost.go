@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 )
 
 // cost is the dot of 85_cost.html.
@@ -83,7 +84,7 @@ func (f *facts) nines() *table {
 		Heads: []head{words("Share within the SLO"), numbers("Replicas", "needed"), numbers("Cost", "USD a week"), numbers("More", "USD a week")}}
 	reached := f.reached()
 	for i, n := range f.Nines {
-		r := cells(chosenShare(n.Share)+narrow+"%", of(n.Replicas, count[int]), of(n.USD, amount), of(n.More, amount))
+		r := cells(show.Plain(n.Share*100)+narrow+"%", of(n.Replicas, count[int]), of(n.USD, amount), of(n.More, amount))
 		if n.Replicas == nil {
 			r.Cells[1].Text = "not reached"
 		}
@@ -113,7 +114,7 @@ func (f *facts) reached() int {
 func (f *facts) ninesFinding() string {
 	at := f.reached()
 	now := "Today’s " + replicas(f.Paid) + map[bool]string{true: " reaches ", false: " reach "}[f.Paid == 1]
-	share := func(n week.Nine) string { return chosenShare(n.Share) + narrow + "%" }
+	share := func(n week.Nine) string { return show.Plain(n.Share*100) + narrow + "%" }
 	if at < 0 {
 		now += "less than " + share(f.Nines[0])
 	} else {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 )
 
 // demand is the dot of 20_demand.html.
@@ -143,7 +144,7 @@ func (f *facts) gaps() *table {
 	if len(f.Gaps) == 0 {
 		return nil
 	}
-	t := &table{Class: "fit", Title: fmt.Sprintf("%s of %s %s missing and counted nowhere", count(f.Sums.MissingHours), counted(len(f.Hours), "hour"), isOrAre(f.Sums.MissingHours)),
+	t := &table{Class: "fit", Title: fmt.Sprintf("%s of %s %s missing and counted nowhere", count(f.Sums.MissingHours), counted(len(f.Hours), "hour"), show.Verb(f.Sums.MissingHours, "is", "are")),
 		Heads: []head{words("Missing"), numbers("Hours", ""), words("Why")}}
 	for _, g := range f.Gaps {
 		t.Rows = append(t.Rows, cells(f.span(g.From, g.Until), count(g.Hours), strings.TrimSuffix(g.Why, ".")))

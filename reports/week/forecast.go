@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 )
 
 // forecast is the dot of 90_forecast.html.
@@ -62,7 +63,7 @@ func (f *facts) needs() *table {
 		return mondayInWords(isoWeek, f.Week)
 	}
 	for _, n := range f.Forecast.Needs {
-		t.Rows = append(t.Rows, cells(ordinal(n.Replicas), day(n.Replicas <= f.MostMiddle, n.Week), day(n.Replicas <= f.Most, n.Earliest)))
+		t.Rows = append(t.Rows, cells(show.Ordinal(n.Replicas), day(n.Replicas <= f.MostMiddle, n.Week), day(n.Replicas <= f.Most, n.Earliest)))
 	}
 	return t
 }

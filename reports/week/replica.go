@@ -3,6 +3,8 @@ package week
 import (
 	"fmt"
 	"math"
+
+	"tidemark/internal/show"
 )
 
 // replica is the dot of 40_replica.html.
@@ -51,7 +53,7 @@ func (f *facts) probes() table {
 func (f *facts) binds() string {
 	for _, o := range f.SLO.Objectives {
 		if o.Name == f.Basis.Binding {
-			text := fmt.Sprintf("%s %s at most %s", quantileName(o.Percent), metricName(o.Metric), setting(o.AtMost))
+			text := fmt.Sprintf("%s %s at most %s", show.Percentile(o.Percent), metricName(o.Metric), setting(o.AtMost))
 			if o.Class != "" {
 				text += " of " + o.Class
 			}
@@ -93,9 +95,9 @@ func (f *facts) otherShape() string {
 		return ""
 	}
 	if b.IsOtherShape {
-		return "KS " + distance(*b.ShapeDistance) + " from this week’s: another shape, so the correction carries weight"
+		return "KS " + show.Distance(*b.ShapeDistance) + " from this week’s: another shape, so the correction carries weight"
 	}
-	return "KS " + distance(*b.ShapeDistance) + " from this week’s"
+	return "KS " + show.Distance(*b.ShapeDistance) + " from this week’s"
 }
 
 func (f *facts) correction() string {

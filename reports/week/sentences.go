@@ -185,7 +185,7 @@ func (f *facts) sayShort() candidate {
 	if len(hours) > 1 {
 		up = " up to"
 	}
-	takes := fmt.Sprintf(", %s more than %s paid for", count(f.further()), isOrAre(f.Paid))
+	takes := fmt.Sprintf(", %s more than %s paid for", count(f.further()), show.Verb(f.Paid, "is", "are"))
 	if cost := f.weekly(f.further()); cost != "" {
 		takes += " (" + cost + " a week)"
 	}
@@ -206,7 +206,7 @@ func (f *facts) sayChange() candidate {
 	if f.ChangedAt.IsZero() {
 		return candidate{}
 	}
-	said := join(replicas(f.Paid)+" "+isOrAre(f.Paid)+" paid for since ", bold(f.hour(f.ChangedAt)), ", "+count(f.PaidFirst)+" before")
+	said := join(replicas(f.Paid)+" "+show.Verb(f.Paid, "is", "are")+" paid for since ", bold(f.hour(f.ChangedAt)), ", "+count(f.PaidFirst)+" before")
 	if n := len(f.Short); n > 0 && !f.isShort() {
 		return candidate{3, join(said, ", too few in "+counted(n, "hour")+"."), join(said, ".")}
 	}
@@ -258,12 +258,12 @@ func (f *facts) sayNext() candidate {
 	first, earliest := mondayInWords(next.Week, f.Week), mondayInWords(next.Earliest, f.Week)
 	switch {
 	case next.Week == "" && next.Earliest == "":
-		return candidate{5, plain(fmt.Sprintf("No %s replica is needed %s%s.", ordinal(next.Replicas), ahead, growth)), plain(fmt.Sprintf("No %s replica is needed %s.", ordinal(next.Replicas), ahead))}
+		return candidate{5, plain(fmt.Sprintf("No %s replica is needed %s%s.", show.Ordinal(next.Replicas), ahead, growth)), plain(fmt.Sprintf("No %s replica is needed %s.", show.Ordinal(next.Replicas), ahead))}
 	case next.Week == "":
-		said := join(fmt.Sprintf("The %s replica is needed ", ordinal(next.Replicas)), bold("in the week of "+earliest+" at the earliest"))
+		said := join(fmt.Sprintf("The %s replica is needed ", show.Ordinal(next.Replicas)), bold("in the week of "+earliest+" at the earliest"))
 		return candidate{4, join(said, growth+"."), join(said, ".")}
 	}
-	said := join(fmt.Sprintf("The %s replica is needed in ", ordinal(next.Replicas)), bold("the week of "+first))
+	said := join(fmt.Sprintf("The %s replica is needed in ", show.Ordinal(next.Replicas)), bold("the week of "+first))
 	if next.Earliest != "" && next.Earliest != next.Week {
 		said = join(said, ", "+earliest+" at the earliest")
 	}
@@ -380,7 +380,7 @@ func (f *facts) sayMissing() candidate {
 	if n == 0 {
 		return candidate{}
 	}
-	said := bold(fmt.Sprintf("%s of %s %s missing", count(n), counted(len(f.Hours), "hour"), isOrAre(n)))
+	said := bold(fmt.Sprintf("%s of %s %s missing", count(n), counted(len(f.Hours), "hour"), show.Verb(n, "is", "are")))
 	if !f.isLargelyMissing() {
 		return candidate{2, join(said, "."), nil}
 	}

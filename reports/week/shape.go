@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 )
 
 // shape is the dot of 30_shape.html.
@@ -95,7 +96,7 @@ func (f *facts) distances() string {
 		return ""
 	}
 	in, out := f.Shape.Input, f.Shape.Output
-	return fmt.Sprintf("Distance to last week: KS %s in, %s out; Wasserstein on ln tokens %s in, %s out.", distance(in.KS), distance(out.KS), distance(in.Wasserstein), distance(out.Wasserstein))
+	return fmt.Sprintf("Distance to last week: KS %s in, %s out; Wasserstein on ln tokens %s in, %s out.", show.Distance(in.KS), show.Distance(out.KS), show.Distance(in.Wasserstein), show.Distance(out.Wasserstein))
 }
 
 // slices says whether what was replayed still stands for the week.
@@ -115,14 +116,14 @@ func (f *facts) slices() string {
 			unknown = append(unknown, said(d.What))
 		}
 	}
-	upTo := "KS up to " + distance(far.KS)
+	upTo := "KS up to " + show.Distance(far.KS)
 	switch {
 	case len(moved) > 0:
 		return "The replayed slice no longer stands for the week: " + listed(ofOneRun(moved)) + " moved (" + upTo + ")."
 	case len(unknown) > 0:
 		return "Too few requests were replayed to tell whether they stand for the week (" + upTo + ": " + listed(ofOneRun(unknown)) + ")."
 	}
-	return fmt.Sprintf("The replayed slice still stands for the week: KS at most %s (%s).", distance(far.KS), said(far.What))
+	return fmt.Sprintf("The replayed slice still stands for the week: KS at most %s (%s).", show.Distance(far.KS), said(far.What))
 }
 
 // ofOneRun says "input tokens and output tokens of RUN" for two lengths of one run.

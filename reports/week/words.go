@@ -1,7 +1,6 @@
 package week
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -27,6 +26,8 @@ func figures(x float64) string                  { return set(show.Figures(x)) }
 func setting(s float64) string                  { return set(show.Setting(s)) }
 func rate(perS float64) string                  { return figures(perS) + "/s" }
 func count[N int | int64 | float64](n N) string { return set(show.Count(n)) }
+func dollars(usd float64) string                { return set(show.Dollars(usd)) }
+func amount(usd float64) string                 { return set(show.Money(usd)) }
 
 // counted writes a number with its noun, which takes an s: 1 hour, 3 hours.
 func counted[N int | int64](n N, noun string) string {
@@ -71,12 +72,6 @@ func sparePercent(ratio float64) string {
 	return spare(ratio) + narrow + "%"
 }
 
-// distance writes a distance of distributions with two figures: 0.011, 0.05.
-func distance(x float64) string { return set(strconv.FormatFloat(x, 'g', 2, 64)) }
-
-// chosenShare writes a share that was chosen: 99, 99.9.
-func chosenShare(ratio float64) string { return set(strconv.FormatFloat(ratio*100, 'g', 10, 64)) }
-
 // signed writes a change in per cent without its unit: +2.2, −0.6, 0.
 func signed(ratio float64) string {
 	if text := whole(ratio); ratio <= 0 || text == "0" {
@@ -120,25 +115,6 @@ func shares(low, high float64) string {
 		return interval(share(low), share(high))
 	}
 	return interval(shareTo(low, placesOf(low)), shareTo(high, placesOf(low)))
-}
-
-// dollars writes money: $2,558, $2.19, −$12.
-func dollars(usd float64) string {
-	if usd < 0 {
-		return minus + dollars(-usd)
-	}
-	return "$" + amount(usd)
-}
-
-// amount is money without its sign, for a column that has it in its head.
-func amount(usd float64) string {
-	switch {
-	case math.Abs(usd) >= 99.995:
-		return count(usd)
-	case math.Abs(usd) >= 0.995 || usd == 0:
-		return set(strconv.FormatFloat(usd, 'f', 2, 64))
-	}
-	return figures(usd)
 }
 
 // scaled writes a large number with its word: 10.8 million.
@@ -186,22 +162,6 @@ func withInterval(at string, low, high *float64, write func(float64) string) str
 	return at
 }
 
-// ordinal: 1st, 2nd, 7th, 11th.
-func ordinal(n int) string {
-	ending := "th"
-	if n%100/10 != 1 {
-		switch n % 10 {
-		case 1:
-			ending = "st"
-		case 2:
-			ending = "nd"
-		case 3:
-			ending = "rd"
-		}
-	}
-	return count(n) + ending
-}
-
 // numberWord writes small numbers in words at the start of a sentence.
 func numberWord(n int) string {
 	words := []string{"No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"}
@@ -222,26 +182,13 @@ func listed(words []string) string {
 // replicas counts them: 1 replica, 6 replicas.
 func replicas(n int) string { return counted(n, "replica") }
 
-// isOrAre follows a count.
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
-// metricNames are a latency's name on the page, by its name in the contract. What counts from the due time says so.
-var metricNames = map[string]string{
-	"ttft": "TTFT", "ttft_from_due": "TTFT from due", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "e2e_from_due": "E2E from due",
-	"queue": "wait in the queue", "failure_ratio": "share that fails",
-}
-
+// metricName is a latency's name on the page, by its name in the contract. What counts from the due time says so.
 func metricName(metric string) string {
-	if name, ok := metricNames[metric]; ok {
-		return name
+	switch metric {
+	case "queue":
+		return "wait in the queue"
+	case "failure_ratio":
+		return "share that fails"
 	}
-	return strings.ReplaceAll(metric, "_", " ")
+	return show.Words(metric)
 }
-
-// quantileName: p99, p99.9.
-func quantileName(percentile float64) string { return fmt.Sprintf("p%g", percentile) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay"
 	"tidemark/replay/plan"
 )
@@ -22,7 +22,7 @@ import (
 type Steps struct{ Base, Sequence, Context, Prompt float64 }
 
 // Time is the duration of a step.
-func (s Steps) Time(step vllmsim.Step) time.Duration {
+func (s Steps) Time(step engine.Step) time.Duration {
 	return time.Duration(1e9 * (s.Base + s.Sequence*float64(step.DecodeSequences) + s.Context*float64(step.ContextTokens) + s.Prompt*float64(step.PrefillTokens)))
 }
 
@@ -105,8 +105,8 @@ func median(values []float64) float64 {
 }
 
 // Engine is what a server runs with, where it tells, and otherwise vLLM's defaults with room for the KV cache of all.
-func Engine(said capacity.Settings, maxModelLen int) vllmsim.Config {
-	c := vllmsim.Config{MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, BlockSize: 16, EnablePrefixCaching: true, MaxModelLen: max(maxModelLen, 2)}
+func Engine(said capacity.Settings, maxModelLen int) engine.Config {
+	c := engine.Config{MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, BlockSize: 16, EnablePrefixCaching: true, MaxModelLen: max(maxModelLen, 2)}
 	if said.MaxNumSeqs > 0 {
 		c.MaxNumSeqs = said.MaxNumSeqs
 	}

@@ -14,6 +14,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
 	"tidemark/analysis/workload"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -54,7 +55,7 @@ func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo anal
 
 func objectivesOf(slo analysis.SLO) (all []capacity.Objective) {
 	for _, o := range slo.Objectives {
-		if o.Metric != capacity.FailureRatio {
+		if o.Metric != metric.FailureRatio {
 			all = append(all, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
 		}
 	}

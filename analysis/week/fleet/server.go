@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
 // Server is one replica as the bandwidth model has it.
 type Server struct {
-	Engine     vllmsim.Config // with its step time
-	Band       float64        // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
+	Engine     engine.Config // with its step time
+	Band       float64       // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
 	Objectives []capacity.Objective
 
 	requests int // played at each point; 0: playedRequests
@@ -80,7 +80,7 @@ func (s *Server) key(shape *Shape) string {
 func (s *Server) played() int { return cmp.Or(s.requests, playedRequests) }
 
 // probes are steps that every constant of the model shows in: few and many sequences, short and long contexts, prompts alone and between.
-var probes = []vllmsim.Step{
+var probes = []engine.Step{
 	{DecodeSequences: 1, ContextTokens: 100, WindowTokens: 100},
 	{DecodeSequences: 7, ContextTokens: 7_000, WindowTokens: 7_000},
 	{DecodeSequences: 64, ContextTokens: 64_000, WindowTokens: 60_000},
@@ -246,7 +246,7 @@ func (s *Shape) sampling() float64 {
 
 // saturated plays the shape as fast as the engine goes: how many requests a second it keeps up with, and how long one stays then, seconds.
 // Beginning and end are left out, where the batch fills and empties.
-func saturated(ctx context.Context, engine vllmsim.Config, shape *Shape) (perS, stayS float64, err error) {
+func saturated(ctx context.Context, engine engine.Config, shape *Shape) (perS, stayS float64, err error) {
 	slots := cmp.Or(engine.MaxNumSeqs, 256)
 	n := max(2000, 8*slots)
 	at := make([]time.Duration, 0, n)

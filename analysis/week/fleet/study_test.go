@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -23,7 +24,7 @@ var (
 	large = steps{14e-3, 40e-6, 0.06e-6, 90e-6, 1.6e-9}
 )
 
-func (s steps) time(step vllmsim.Step) time.Duration {
+func (s steps) time(step engine.Step) time.Duration {
 	return time.Duration(1e9 * (s.a + s.b*float64(step.DecodeSequences) + s.c*float64(step.ContextTokens) + s.d*float64(step.PrefillTokens) + s.e*step.PrefillPairs))
 }
 
@@ -32,12 +33,12 @@ func (s steps) off(decode, prompts float64) steps {
 	return steps{s.a * decode, s.b * decode, s.c * decode, s.d * prompts, s.e * prompts}
 }
 
-func engineOf(s steps) vllmsim.Config {
-	return vllmsim.Config{MaxNumBatchedTokens: 2048, MaxNumSeqs: 256, KVBlocks: 20000, BlockSize: 16, MaxModelLen: 65536, StepTime: s.time}
+func engineOf(s steps) engine.Config {
+	return engine.Config{MaxNumBatchedTokens: 2048, MaxNumSeqs: 256, KVBlocks: 20000, BlockSize: 16, MaxModelLen: 65536, StepTime: s.time}
 }
 
 func latency(q, ttft, tpot float64) []capacity.Objective {
-	return []capacity.Objective{{Metric: capacity.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: capacity.TPOT, Quantile: q, AtMost: tpot}}
+	return []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: metric.TPOT, Quantile: q, AtMost: tpot}}
 }
 
 // traffic is how requests of an hour are drawn: lognormal lengths, and a rate that changes every twenty seconds.
@@ -113,11 +114,11 @@ func peakOf(all []plan.Request) float64 {
 }
 
 // uneven is a real server: steps vary, and now and then one lasts long.
-var uneven = vllmsim.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150 * time.Millisecond, Seed: 1}
+var uneven = engine.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150 * time.Millisecond, Seed: 1}
 
 // truth is the rate that one server takes of a traffic, by long rehearsals of the server itself with requests of its own: nothing here is
 // the code that is tested. guess is where it looks first.
-func truth(t testing.TB, f traffic, engine vllmsim.Config, objectives []capacity.Objective, guess float64, requests int) float64 {
+func truth(t testing.TB, f traffic, engine engine.Config, objectives []capacity.Objective, guess float64, requests int) float64 {
 	excess := func(ln float64) float64 {
 		perS := math.Exp(ln)
 		span := plan.FromSeconds(max(float64(requests)/perS, 600))
@@ -134,7 +135,7 @@ func truth(t testing.TB, f traffic, engine vllmsim.Config, objectives []capacity
 			n++
 			for j, o := range objectives {
 				value := r.TTFT()
-				if o.Metric == capacity.TPOT {
+				if o.Metric == metric.TPOT {
 					value = r.TPOT()
 				}
 				if value.Seconds() > o.AtMost {
@@ -186,7 +187,7 @@ type studied struct {
 	hours      []Hour
 	busy       traffic // of the hour that is busiest
 	server     Server
-	true       vllmsim.Config
+	true       engine.Config
 	window     *traffic // that a search measured; nil: none was
 	modelSteps steps
 }

@@ -318,7 +318,7 @@ func (f *File) readReplicas(where string, node *yamlfile.Node) error {
 
 func (f *File) readPrice(where string, node *yamlfile.Node) error {
 	err := yamlfile.Fields{
-		"usd_per_gpu_hour": yamlfile.Number(&f.Price.USDPerGPUHour, func(v float64) bool { return v > 0 }, "above 0"),
+		"usd_per_gpu_hour": yamlfile.Price(&f.Price.USDPerGPUHour),
 		"source":           yamlfile.Text(&f.Price.Source),
 	}.Read(where, node)
 	if err != nil {

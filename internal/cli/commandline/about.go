@@ -25,6 +25,7 @@ type About struct {
 
 // VersionCommand prints what the program is, which takes a moment to find out.
 func VersionCommand(ask func() About) *cli.Command {
+	var isJSON bool
 	return &cli.Command{
 		Name:  "version",
 		Usage: "which version this is, and of what it is made",
@@ -34,7 +35,7 @@ brought to this version by the first verb that writes.
 Example:
   tidemark version --json`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "as JSON"},
+			&cli.BoolFlag{Name: "json", Usage: "as JSON", Destination: &isJSON},
 			&cli.BoolFlag{Name: "quiet", Usage: "no messages on stderr"},
 		},
 		Action: func(c *cli.Context) error {
@@ -44,7 +45,7 @@ Example:
 			about := ask()
 			about.Go, about.System, about.Commit = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, commit()
 			out := terminal.Product(c.App.Writer)
-			if c.Bool("json") {
+			if isJSON {
 				text, err := json.MarshalIndent(about, "", "  ")
 				if err == nil {
 					_, err = fmt.Fprintf(out, "%s\n", text)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
 )
@@ -31,11 +32,9 @@ var signs = map[string]string{analysis.Met: "✓", analysis.NotMet: "✗", analy
 // Mark is an outcome with its sign; a word that is no outcome stays as it is.
 func Mark(outcome string) string { return cmp.Or(marks[outcome], outcome) }
 
-const failureRatio = "failure_ratio"
-
 // written is a value of an objective: a time, or a share of failures.
-func written(metric string, value float64) string {
-	if metric == failureRatio {
+func written(name string, value float64) string {
+	if name == metric.FailureRatio {
 		return show.Percent(value)
 	}
 	return show.Duration(value)

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
 	"tidemark/replay/experiment"
@@ -325,7 +326,7 @@ func seq(n int) (places []int) {
 
 // headOf is the head of an objective's column.
 func headOf(o analysis.ObjectiveVerdict) string {
-	if o.Metric == failureRatio {
+	if o.Metric == metric.FailureRatio {
 		return "failures"
 	}
 	return o.Objective.String()

@@ -5,19 +5,17 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
 )
 
 // The rows of a run's table, in reading order, by the metrics of marts.latency_quantiles.
-var runMetrics = []struct{ name, label string }{
-	{"ttft_s", "TTFT"}, {"ttft_from_due_s", "TTFT from due"}, {"tpot_s", "TPOT"}, {"itl_s", "ITL"}, {"e2e_s", "E2E"}, {"lateness_s", "lateness"},
-}
+var runMetrics = []string{metric.TTFT, metric.TTFTFromDue, metric.TPOT, metric.ITL, metric.E2E, "lateness"}
 
 var runPercentiles = []float64{50, 95, 99}
 
@@ -75,15 +73,15 @@ where run_id = ?
 func runTable(quantiles map[string]map[float64]*float64, objectives []analysis.ObjectiveVerdict) analysis.Table {
 	table := columns("metric", "p50", "p95", "p99", "bound", "mark")
 	left := slices.Clone(objectives)
-	for _, metric := range runMetrics {
-		values := quantiles[metric.name]
+	for _, name := range runMetrics {
+		values := quantiles[name+"_s"]
 		if values == nil {
 			continue
 		}
-		row := append([]any{metric.label}, times(values[50], values[95], values[99])...)
+		row := append([]any{show.Words(name)}, times(values[50], values[95], values[99])...)
 		bound, mark := "", ""
 		for i, o := range left {
-			if o.Metric+"_s" == metric.name && o.Class == "" {
+			if o.Metric == name && o.Class == "" {
 				bound, mark = boundOf(o), markOf(o)
 				left = slices.Delete(left, i, i+1)
 				break
@@ -99,14 +97,9 @@ func runTable(quantiles map[string]map[float64]*float64, objectives []analysis.O
 
 // labelOf names a row without its percentile, which stands with the bound.
 func labelOf(o analysis.ObjectiveVerdict) string {
-	label := strings.TrimSuffix(o.Metric, "_s")
-	if o.Metric == failureRatio {
+	label := show.Words(o.Metric)
+	if o.Metric == metric.FailureRatio {
 		label = "failures"
-	}
-	for _, metric := range append(runMetrics, struct{ name, label string }{"e2e_from_due_s", "E2E from due"}) {
-		if o.Metric+"_s" == metric.name {
-			label = metric.label
-		}
 	}
 	if o.Class != "" {
 		label += ", " + o.Class
@@ -115,17 +108,17 @@ func labelOf(o analysis.ObjectiveVerdict) string {
 }
 
 func boundOf(o analysis.ObjectiveVerdict) string {
-	if o.Metric == failureRatio {
+	if o.Metric == metric.FailureRatio {
 		return "≤ " + show.Percent(o.AtMost)
 	}
-	return "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " ≤ " + show.Duration(o.AtMost)
+	return show.Percentile(o.Percentile) + " ≤ " + show.Duration(o.AtMost)
 }
 
 // markOf says what was observed too, unless it stands in the row already.
 func markOf(o analysis.ObjectiveVerdict) string {
 	mark := marks[o.Outcome]
 	switch {
-	case o.Metric == failureRatio:
+	case o.Metric == metric.FailureRatio:
 		return fmt.Sprintf("%s: %s of %s", mark, show.Count(o.Above), show.Count(o.Samples))
 	case o.Observed == nil || o.Class == "" && slices.Contains(runPercentiles, o.Percentile):
 		return mark

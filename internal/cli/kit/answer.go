@@ -7,32 +7,27 @@ package kit
 // reads: fewer columns, rounded figures with units, sentences around the table.
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
-	"tidemark/internal/store/warehouse"
 )
 
 // IsForPrograms reports whether stdout is read by a program.
-func IsForPrograms(c *cli.Context) bool { return c.Bool("csv") || c.Bool("json") }
+func (c *Call) IsForPrograms() bool { return c.CSV || c.JSON }
 
 // PrintTable writes a table in the requested form: CSV or JSON in full precision
 // and base units, otherwise for people.
-func PrintTable(c *cli.Context, table analysis.Table) error {
-	rows, err := RowsFor(c)
+func (c *Call) PrintTable(table analysis.Table) error {
+	rows, err := c.RowsFor()
 	if err != nil {
 		return err
 	}
@@ -41,14 +36,14 @@ func PrintTable(c *cli.Context, table analysis.Table) error {
 
 // RowsFor prints rows one by one in the requested form. CSV and JSON go through
 // terminal.Product, so that a file or a pipe gets the values byte for byte.
-func RowsFor(c *cli.Context) (tables.Writer, error) {
-	if err := Exclusive(c, "csv", "json"); err != nil {
+func (c *Call) RowsFor() (tables.Writer, error) {
+	if err := c.Exclusive("csv", "json"); err != nil {
 		return nil, err
 	}
 	switch {
-	case c.Bool("csv"):
+	case c.CSV:
 		return tables.NewCSV(terminal.Product(c.App.Writer)), nil
-	case c.Bool("json"):
+	case c.JSON:
 		return tables.NewJSON(terminal.Product(c.App.Writer)), nil
 	}
 	return tables.NewText(c.App.Writer, terminal.Width(c.App.Writer)), nil
@@ -56,35 +51,34 @@ func RowsFor(c *cli.Context) (tables.Writer, error) {
 
 // PrintList prints a table that people look through, a row for each thing: boxed on a terminal, and never transposed. note says how to see
 // columns that do not fit.
-func PrintList(c *cli.Context, table analysis.Table, note string) error {
+func (c *Call) PrintList(table analysis.Table, note string) error {
 	width := terminal.Width(c.App.Writer)
 	switch {
-	case IsForPrograms(c):
-		return PrintTable(c, table)
+	case c.IsForPrograms():
+		return c.PrintTable(table)
 	case terminal.Is(c.App.Writer):
 		return tables.Write(tables.NewBox(c.App.Writer, width, 0, note), table)
 	}
 	return tables.Write(tables.NewList(c.App.Writer, width), table)
 }
 
-// PrintQuery asks the warehouse and prints the answer.
-func PrintQuery(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, args ...any) error {
-	table, err := answers.Query(ctx, w.DB(), query, args...)
+// PrintAnswer prints the answer to a question, or returns its error.
+func (c *Call) PrintAnswer(table analysis.Table, err error) error {
 	if err != nil {
 		return err
 	}
-	return PrintTable(c, table)
+	return c.PrintTable(table)
 }
 
 // PrintLine prints one line on stdout.
-func PrintLine(c *cli.Context, format string, args ...any) {
+func (c *Call) PrintLine(format string, args ...any) {
 	fmt.Fprintln(c.App.Writer, escape.Controls(fmt.Sprintf(format, args...), ""))
 }
 
 // Tell prints one line on stderr: progress, warnings, what to do next. On a terminal a sentence is wrapped between words; one with a command
 // in it is not, so that the command can be copied.
-func Tell(c *cli.Context, format string, args ...any) {
-	to, text := Messages(c), escape.Controls(fmt.Sprintf(format, args...), "")
+func (c *Call) Tell(format string, args ...any) {
+	to, text := c.Messages(), escape.Controls(fmt.Sprintf(format, args...), "")
 	if terminal.Is(to) && !strings.Contains(text, "tidemark ") {
 		text = strings.Join(terminal.Wrapped(text, terminal.Width(to)), "\n")
 	}
@@ -93,9 +87,9 @@ func Tell(c *cli.Context, format string, args ...any) {
 
 // Remark prints a sentence about the table. On stdout it would break CSV and JSON,
 // so a program gets it on stderr.
-func Remark(c *cli.Context, format string, args ...any) {
-	if IsForPrograms(c) {
-		Tell(c, format, args...)
+func (c *Call) Remark(format string, args ...any) {
+	if c.IsForPrograms() {
+		c.Tell(format, args...)
 		return
 	}
 	text := escape.Controls(fmt.Sprintf(format, args...), "")
@@ -103,31 +97,31 @@ func Remark(c *cli.Context, format string, args ...any) {
 }
 
 // PrintForms prints the first of these tables that fits. They are one answer, the widest first.
-func PrintForms(c *cli.Context, forms ...analysis.Table) error {
-	return PrintTable(c, tables.Fitting(terminal.Width(c.App.Writer), forms...))
+func (c *Call) PrintForms(forms ...analysis.Table) error {
+	return c.PrintTable(tables.Fitting(terminal.Width(c.App.Writer), forms...))
 }
 
 // PrintEnding prints sentences, the table that fits, and what a reader of the table must know.
-func PrintEnding(c *cli.Context, ending endings.Text) error {
+func (c *Call) PrintEnding(ending endings.Text) error {
 	for _, sentence := range ending.Lead {
-		Remark(c, "%s", sentence)
+		c.Remark("%s", sentence)
 	}
-	Gap(c)
-	if err := PrintForms(c, ending.Forms...); err != nil {
+	c.Gap()
+	if err := c.PrintForms(ending.Forms...); err != nil {
 		return err
 	}
 	if len(ending.Notes) > 0 {
-		Gap(c)
+		c.Gap()
 	}
 	for _, note := range ending.Notes {
-		Remark(c, "%s", note)
+		c.Remark("%s", note)
 	}
 	return nil
 }
 
 // Gap prints an empty line between a table and the sentences around it.
-func Gap(c *cli.Context) {
-	if !IsForPrograms(c) {
+func (c *Call) Gap() {
+	if !c.IsForPrograms() {
 		fmt.Fprintln(c.App.Writer)
 	}
 }
@@ -204,8 +198,8 @@ func Tenths(n float64) string {
 
 // Messages is where a verb writes what a person should know: stderr, or nowhere
 // with --quiet.
-func Messages(c *cli.Context) io.Writer {
-	if c.Bool("quiet") {
+func (c *Call) Messages() io.Writer {
+	if c.Quiet {
 		return io.Discard
 	}
 	return c.App.ErrWriter

@@ -16,6 +16,6 @@ func WithMaker(app *cli.App, maker func(stdin io.Reader, stdout, stderr io.Write
 
 // Another is a command line of its own for a verb that runs another verb inside this process, so that no value of the last call stays in a
 // flag.
-func Another(c *cli.Context, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+func (c *Call) Another(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return c.App.Metadata[makesApps].(func(io.Reader, io.Writer, io.Writer) *cli.App)(stdin, stdout, stderr)
 }

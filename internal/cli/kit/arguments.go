@@ -2,21 +2,11 @@ package kit
 
 // What every verb checks in the same way about its arguments and flags. Each of
 // these errors is misuse: the program exits with 2 and has touched nothing.
-//
-// urfave/cli has traps that show here:
-//
-//   - c.Int64 parses the flag's text, whatever its type, and is 0 where that fails: a
-//     flag that holds text looks like one that was not given.
-//   - c.IsSet is the only way to tell a default from the same value given by the user.
-//     It is also true for a value from the environment, such as $TIDEMARK_WAREHOUSE.
-//   - urfave's own Required flags print an error in other words and with another exit
-//     code, so RequireFlags takes their place.
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,117 +15,120 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// RequireFlags is a misuse error if a required flag is missing.
-func RequireFlags(c *cli.Context, flags ...string) error {
+// Require is a misuse error if one of these flags is missing or empty.
+func (c *Call) Require(flags ...string) error {
 	for _, flag := range flags {
-		if c.String(flag) == "" {
-			return hint.Misuse("%s: --%s is missing", c.Command.Name, flag).Hint("tidemark %s --help", c.Command.Name)
+		if c.line.String(flag) == "" {
+			return hint.Misuse("%s: --%s is missing", c.Verb, flag).Hint("tidemark %s --help", c.Verb)
 		}
 	}
 	return nil
 }
 
 // NoArguments refuses an argument; todo says where such a value belongs.
-func NoArguments(c *cli.Context, todo string) error {
-	if c.NArg() == 0 {
+func (c *Call) NoArguments(todo string) error {
+	if c.Args.Len() == 0 {
 		return nil
 	}
-	return hint.Misuse("%s: takes no arguments, got %q", c.Command.Name, c.Args().First()).Hint("%s", todo)
+	return hint.Misuse("%s: takes no arguments, got %q", c.Verb, c.Args.First()).Hint("%s", todo)
 }
 
 // OneArgument is the only argument of a verb, or an error that says what the
 // argument is for.
-func OneArgument(c *cli.Context, what string) (string, error) {
-	if c.NArg() == 0 {
-		return "", hint.Misuse("%s: no %s given", c.Command.Name, what).Hint("tidemark %s --help", c.Command.Name)
+func (c *Call) OneArgument(what string) (string, error) {
+	if c.Args.Len() == 0 {
+		return "", hint.Misuse("%s: no %s given", c.Verb, what).Hint("tidemark %s --help", c.Verb)
 	}
-	return OptionalArgument(c, what)
+	return c.OptionalArgument(what)
 }
 
 // OptionalArgument is the argument of a verb that may do without one; empty: none
 // was given.
-func OptionalArgument(c *cli.Context, what string) (string, error) {
-	if c.NArg() > 1 {
-		return "", hint.Misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).Hint("tidemark %s --help", c.Command.Name)
+func (c *Call) OptionalArgument(what string) (string, error) {
+	if c.Args.Len() > 1 {
+		return "", hint.Misuse("%s: one %s, not %d", c.Verb, what, c.Args.Len()).Hint("tidemark %s --help", c.Verb)
 	}
-	return c.Args().First(), nil
+	return c.Args.First(), nil
 }
 
 // Exclusive refuses two flags that contradict each other.
-func Exclusive(c *cli.Context, one, other string) error {
-	if c.IsSet(one) && c.IsSet(other) {
-		return hint.Misuse("%s: --%s and --%s exclude each other", c.Command.Name, one, other)
+func (c *Call) Exclusive(one, other string) error {
+	if c.IsGiven(one) && c.IsGiven(other) {
+		return hint.Misuse("%s: --%s and --%s exclude each other", c.Verb, one, other)
 	}
 	return nil
 }
 
-// PositiveFlags refuses a count below 1 where it is given.
-func PositiveFlags(c *cli.Context, flags ...string) error {
-	for _, flag := range flags {
-		if c.IsSet(flag) && c.Int64(flag) < 1 {
-			return hint.Misuse("%s: --%s must be at least 1", c.Command.Name, flag)
-		}
-	}
-	return nil
-}
-
-// BytesOf reads a size with its unit: 5.5GiB, 80 GB. Nil: the flag is not given.
-func BytesOf(c *cli.Context, flag string) (*float64, error) {
-	if !c.IsSet(flag) {
+// FileOf is the content of the file that a flag names; nil: it names none.
+func FileOf(flag, path string) ([]byte, error) {
+	if path == "" {
 		return nil, nil
 	}
-	text := strings.TrimSpace(c.String(flag))
-	size, isSize := deployment.Bytes(text)
-	if !isSize {
-		return nil, hint.Misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
-			Hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi reports it")
-	}
-	return new(size), nil
-}
-
-// FileOf is the content of the file that a flag names; nil: the flag is not given.
-func FileOf(c *cli.Context, flag string) ([]byte, error) {
-	if c.String(flag) == "" {
-		return nil, nil
-	}
-	text, err := userfile.ReadAll(c.String(flag))
+	text, err := userfile.ReadAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return text, nil
 }
 
-// The flags that many verbs share. A verb wraps its own flags in WithWarehouseFlags or
-// WithTableFlags; help shows its own first.
+// The actions of flags: what a value that is given must be.
 
-// WarehouseFlag can be set for a whole shell by the environment. c.IsSet is true then too.
-func WarehouseFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name: "warehouse", Usage: "the DuckDB `FILE` to work in",
-		Value: "tidemark.duckdb", EnvVars: []string{"TIDEMARK_WAREHOUSE"},
+// Said keeps the value of a flag that was given. Nil: it was not.
+func Said[T any](into **T) func(*cli.Context, T) error {
+	return func(_ *cli.Context, value T) error {
+		*into = &value
+		return nil
 	}
 }
 
-func QuietFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "quiet", Usage: "no messages on stderr"}
+// OneOf refuses other words.
+func OneOf(flag string, words ...string) func(*cli.Context, string) error {
+	return func(line *cli.Context, word string) error {
+		if slices.Contains(words, word) {
+			return nil
+		}
+		last := len(words) - 1
+		return hint.Misuse("%s: --%s %s: must be %s or %s", line.Command.Name, flag, word, strings.Join(words[:last], ", "), words[last]).
+			Hint("--%s %s", flag, strings.Join(words, " or --"+flag+" "))
+	}
 }
 
-// WithWarehouseFlags adds the flags of every verb that uses a warehouse.
-func WithWarehouseFlags(flags ...cli.Flag) []cli.Flag {
-	return append(flags, WarehouseFlag(),
-		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, publishFlag(), QuietFlag())
+// Fits refuses values that do not fit; wants says which do.
+func Fits[T any](flag, wants string, fits func(T) bool) func(*cli.Context, T) error {
+	return func(line *cli.Context, value T) error {
+		if fits(value) {
+			return nil
+		}
+		return hint.Misuse("%s: --%s must be %s", line.Command.Name, flag, wants)
+	}
 }
 
-// WithTableFlags adds the flags of every verb whose product is a table.
-func WithTableFlags(flags ...cli.Flag) []cli.Flag {
-	return WithWarehouseFlags(slices.Concat(flags, []cli.Flag{
-		&cli.BoolFlag{Name: "csv", Usage: "print CSV: full precision, base units"},
-		&cli.BoolFlag{Name: "json", Usage: "print a JSON array of objects: full precision, base units"},
-	})...)
+// AtLeastOne refuses a count below 1.
+func AtLeastOne[T int | int64](flag string) func(*cli.Context, T) error {
+	return Fits(flag, "at least 1", func(n T) bool { return n >= 1 })
+}
+
+// Size reads a size with its unit: 5.5GiB, 80 GB. Nil: the flag is not given.
+func Size(flag string, into **float64) func(*cli.Context, string) error {
+	return func(line *cli.Context, text string) error {
+		text = strings.TrimSpace(text)
+		size, isSize := deployment.Bytes(text)
+		if !isSize {
+			return hint.Misuse("%s: --%s %s: not a size", line.Command.Name, flag, text).
+				Hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi reports it")
+		}
+		*into = &size
+		return nil
+	}
 }
 
 // SeedFlag has a fixed default: the same command gives the same plan, unless the user
 // asks for another draw.
-func SeedFlag() cli.Flag {
-	return &cli.Uint64Flag{Name: "seed", Usage: "seed of all random draws; printed and stored", Value: 1}
+func SeedFlag(into *uint64) cli.Flag {
+	return &cli.Uint64Flag{Name: "seed", Usage: "seed of all random draws; printed and stored", Value: 1, Destination: into}
+}
+
+// Without leaves flags out of a group that a verb has no use for.
+func Without(flags []cli.Flag, names ...string) []cli.Flag {
+	return slices.DeleteFunc(flags, func(flag cli.Flag) bool { return slices.Contains(names, flag.Names()[0]) })
 }

@@ -1,7 +1,8 @@
 // Package kit is what the verbs of the command line share.
 //
 //	answer.go       printing: tables, lines, remarks for a person, forms for programs
-//	arguments.go    flags that many verbs have, and the checks of flags against each other
+//	call.go         one call of a verb, with the flags that nearly every verb has
+//	arguments.go    checks of arguments and flags
 //	environment.go  flags and files that name a deployment
 //	open.go         how a verb opens the warehouse, and how it waits for it
 //	published.go    how verbs read and write the published copy of the warehouse

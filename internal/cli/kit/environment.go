@@ -21,17 +21,38 @@ import (
 	"tidemark/replay/engines"
 )
 
-// DeploymentFlags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
+// Deployment is what the flags say of a deployment.
+type Deployment struct {
+	Said        deployment.Deployment // what is not said is empty
+	modelFlag   string                // what the verb calls the model of the catalogue
+	environment string                // the file that names it, where the verb takes one
+}
+
+// Flags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
 // --model there: no server has another name for it. Flags that the verb already has for the same thing are left out.
-func DeploymentFlags(has ...cli.Flag) (flags []cli.Flag) {
+func (d *Deployment) Flags(has ...cli.Flag) []cli.Flag {
+	return d.flags("model", deployment.Engines, has)
+}
+
+// ServedFlags are the same for a verb whose --model is the name that a server answers to.
+func (d *Deployment) ServedFlags(has ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows", Destination: &d.environment}},
+		d.flags("catalog-model", servedEngines(), has)...)
+}
+
+func (d *Deployment) flags(modelFlag string, engines []string, has []cli.Flag) (flags []cli.Flag) {
+	d.modelFlag = modelFlag
 	var names []string // asked once: urfave's Names is slow
 	for _, flag := range has {
 		names = append(names, flag.Names()[0])
 	}
 	for _, f := range deployment.Fields {
-		flag := &cli.StringFlag{Name: f.Flag, Usage: f.Usage}
-		if f.Name == "catalog_model" {
-			flag.Name, flag.Aliases = "model", []string{f.Flag}
+		flag := &cli.StringFlag{Name: f.Flag, Usage: f.Usage, Action: func(line *cli.Context, text string) error { return d.say(line.Command.Name, f, text, engines) }}
+		switch {
+		case f.Name == "catalog_model" && modelFlag != f.Flag:
+			flag.Name, flag.Aliases = modelFlag, []string{f.Flag}
+		case f.Name == "engine" && modelFlag == "catalog-model":
+			flag.Usage = "`NAME` of the engine: " + strings.Join(engines, ", ") + " (default: the server is asked)"
 		}
 		if !slices.Contains(names, flag.Name) {
 			flags = append(flags, flag)
@@ -40,48 +61,19 @@ func DeploymentFlags(has ...cli.Flag) (flags []cli.Flag) {
 	return flags
 }
 
-// EnvironmentFlags are the same for a verb whose --model is the name that a server answers to.
-func EnvironmentFlags(has ...cli.Flag) []cli.Flag {
-	flags := []cli.Flag{&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"}}
-	for _, flag := range DeploymentFlags(has...) {
-		switch flag := flag.(*cli.StringFlag); {
-		case len(flag.Aliases) > 0:
-			flag.Name, flag.Aliases = flag.Aliases[0], nil
-		case flag.Name == "engine":
-			flag.Usage = "`NAME` of the engine: " + strings.Join(servedEngines(), ", ") + " (default: the server is asked)"
-		}
-		flags = append(flags, flag)
+// say takes over the value of one flag.
+func (d *Deployment) say(verb string, f deployment.Field, text string, engines []string) error {
+	if err := f.Set(&d.Said, text); err != nil {
+		return hint.Misuse("%s: --%s: %w", verb, f.Flag, err)
 	}
-	return flags
-}
-
-func hasFlag(flags []cli.Flag, name string) bool {
-	return slices.ContainsFunc(flags, func(flag cli.Flag) bool { return flag.Names()[0] == name })
-}
-
-// GivenDeployment reads the flags above; what is not given stays empty.
-func GivenDeployment(c *cli.Context) (d deployment.Deployment, err error) {
-	for _, f := range deployment.Fields {
-		text := fmt.Sprint(c.Value(f.Flag)) // --max-model-len is a number where it also chooses requests
-		if !c.IsSet(f.Flag) && (text == "" || f.IsNumber()) {
-			continue
-		}
-		if err := f.Set(&d, text); err != nil {
-			return d, hint.Misuse("%s: --%s: %w", c.Command.Name, f.Flag, err)
-		}
+	d.Said = d.Said.Normal()
+	switch {
+	case f.Name == "engine_version" && text != "" && !strings.ContainsAny(text, "0123456789"):
+		return hint.Misuse("%s: --engine-version %s: no number in it", verb, text).Hint("write it as 0.20.0, or leave it out where it is not known")
+	case d.Said.Engine != "" && !slices.Contains(engines, d.Said.Engine):
+		return hint.Misuse("%s: no engine named %q: known are %s", verb, d.Said.Engine, strings.Join(engines, ", "))
 	}
-	if version := d.EngineVersion; version != "" && !strings.ContainsAny(version, "0123456789") {
-		return d, hint.Misuse("%s: --engine-version %s: no number in it", c.Command.Name, version).Hint("write it as 0.20.0, or leave it out where it is not known")
-	}
-	d = d.Normal()
-	known := deployment.Engines
-	if modelFlag(c) == "catalog-model" { // a verb that speaks to a server
-		known = servedEngines()
-	}
-	if d.Engine != "" && !slices.Contains(known, d.Engine) {
-		return d, hint.Misuse("%s: no engine named %q: known are %s", c.Command.Name, d.Engine, strings.Join(known, ", "))
-	}
-	return d, nil
+	return nil
 }
 
 // servedEngines are those that a server can be: engines of the bandwidth model, and those that the load engine has a file for.
@@ -95,48 +87,63 @@ func servedEngines() []string {
 	return all
 }
 
-// DeploymentOf is the deployment that the flags name; ok is false where both GPU and
-// model are missing.
-func DeploymentOf(c *cli.Context) (d deployment.Deployment, ok bool, err error) {
-	d, err = GivenDeployment(c)
-	if err != nil || d.GPU == "" && d.CatalogModel == "" {
-		return d, false, err
+// Named is the deployment that the flags name; is is false where both GPU and model are missing.
+func (d *Deployment) Named(c *Call) (named deployment.Deployment, is bool, err error) {
+	if d.Said.GPU == "" && d.Said.CatalogModel == "" {
+		if flag := d.more(); flag != "" {
+			err = hint.Misuse("%s: --%s is of a deployment, and none is named", c.Verb, flag).Hint("name it with --gpu and --%s, or leave --%s out", d.modelFlag, flag)
+		}
+		return d.Said, false, err
 	}
-	if d.GPU == "" || d.CatalogModel == "" {
-		return d, false, hint.Misuse("%s: --gpu and --%s go together", c.Command.Name, modelFlag(c)).
+	if d.Said.GPU == "" || d.Said.CatalogModel == "" {
+		return d.Said, false, hint.Misuse("%s: --gpu and --%s go together", c.Verb, d.modelFlag).
 			Hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
 	}
-	return d, true, nil
+	return d.Said, true, nil
 }
 
-// modelFlag is what a verb calls the model of the catalogue.
-func modelFlag(c *cli.Context) string {
-	if hasFlag(c.Command.Flags, "catalog-model") {
-		return "catalog-model"
-	}
-	return "model"
-}
-
-// NamedEnvironment is what a run is on by --environment or the flags, not yet
+// Environment is what a run is on by --environment or the flags, not yet
 // checked against the catalogue; nil for a draft.
-func NamedEnvironment(c *cli.Context) (environment *deployment.Deployment, source string, err error) {
-	d, named, err := DeploymentOf(c)
-	path := c.String("environment")
-	switch {
-	case err != nil || path == "" && !named:
-		return nil, "", err
-	case path == "":
-		if d.Engine == engines.OpenAI.Name { // says how to speak to the server, and nothing of its speed
-			d.Engine = ""
+func (d *Deployment) Environment(c *Call) (environment *deployment.Deployment, source string, err error) {
+	if d.environment == "" {
+		named, isNamed, err := d.Named(c)
+		if err != nil || !isNamed {
+			return nil, "", err
 		}
-		return &d, "flags", nil
-	case named:
+		if named.Engine == engines.OpenAI.Name { // says how to speak to the server, and nothing of its speed
+			named.Engine = ""
+		}
+		return &named, "flags", nil
+	}
+	switch flag := d.more(); {
+	case d.Said.GPU != "" || d.Said.CatalogModel != "":
 		return nil, "", hint.Misuse("--environment and --gpu, --catalog-model exclude each other")
+	case flag != "":
+		return nil, "", hint.Misuse("%s: --environment and --%s exclude each other", c.Verb, flag).Hint("the file names the whole deployment")
 	}
-	if d, err = EnvironmentFile(path); err != nil {
-		return nil, "", fmt.Errorf("environment %s: %w", path, err)
+	named, err := EnvironmentFile(d.environment)
+	if err != nil {
+		return nil, "", fmt.Errorf("environment %s: %w", d.environment, err)
 	}
-	return &d, "file", nil
+	return &named, "file", nil
+}
+
+// more is the first flag that is said of a deployment beside its GPU and model. --engine also says how to speak to a server, and
+// --max-model-len also chooses requests: both stand alone.
+func (d *Deployment) more() string { return d.First("gpu", "catalog_model", "engine", "max_model_len") }
+
+// First is the flag of the first field that is said of a deployment, without some fields; empty: none is said.
+func (d *Deployment) First(except ...string) string {
+	for _, f := range deployment.Fields {
+		switch {
+		case slices.Contains(except, f.Name) || f.Get(d.Said) == nil:
+		case f.Name == "catalog_model":
+			return d.modelFlag
+		default:
+			return f.Flag
+		}
+	}
+	return ""
 }
 
 // EnvironmentFile refuses unknown names: a misspelt one would be the default.

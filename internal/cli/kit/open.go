@@ -23,15 +23,14 @@ import (
 	"os"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
+	"tidemark/internal/escape"
 	"tidemark/internal/store/warehouse"
 )
 
 // WithWarehouse opens the warehouse of the command for the duration of one
 // function, and waits for it while another process holds it.
-func WithWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
-	return withWarehouseWithin(ctx, c, c.Duration("wait"), mode, use)
+func (c *Call) WithWarehouse(ctx context.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	return c.withWarehouseWithin(ctx, c.Wait, mode, use)
 }
 
 // EndsAfterVerb says that this process is the program, which ends with its verb. Tests call run and go on.
@@ -39,30 +38,30 @@ var EndsAfterVerb bool
 
 // Answering is for a verb that reads the warehouse once and does nothing after it. It does not close the file: DuckDB takes a tenth of such a
 // verb's time to free what it knew, which the end of the process does for nothing.
-func Answering(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
-	return WithWarehouse(context.WithValue(c.Context, leftOpen{}, EndsAfterVerb), c, warehouse.ReadOnly, use)
+func (c *Call) Answering(use func(context.Context, *warehouse.Warehouse) error) error {
+	return c.WithWarehouse(context.WithValue(c.Context, leftOpen{}, EndsAfterVerb), warehouse.ReadOnly, use)
 }
 
 type leftOpen struct{}
 
 // withWarehouseWithin waits that long.
-func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+func (c *Call) withWarehouseWithin(ctx context.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	if mode == warehouse.ReadOnly {
-		return reading(ctx, c, wait, use)
+		return c.reading(ctx, wait, use)
 	}
-	if err := NotASnapshot(c); err != nil {
+	if err := c.NotASnapshot(); err != nil {
 		return err
 	}
 	var w *warehouse.Warehouse
-	err := Patiently(ctx, c, wait, func() (err error) {
-		w, err = warehouse.Open(TellingRenewal(ctx, c), c.String("warehouse"), mode)
+	err := c.Patiently(ctx, wait, func() (err error) {
+		w, err = warehouse.Open(c.TellingRenewal(ctx), c.Warehouse, mode)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	err = w.Explain(use(ctx, w))
-	done := publish(context.WithoutCancel(ctx), c, w)
+	done := c.publish(context.WithoutCancel(ctx), w)
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}
@@ -72,17 +71,17 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 
 // TellingRenewal has the opening of a warehouse of another version tell how far it is: what can be asked of each run is
 // computed again.
-func TellingRenewal(ctx context.Context, c *cli.Context) context.Context {
+func (c *Call) TellingRenewal(ctx context.Context) context.Context {
 	return warehouse.WithProgress(ctx, func(done, of int) {
 		if of > 1 {
-			Tell(c, "%s: computing what can be asked of its runs: %d of %d", c.String("warehouse"), done, of)
+			c.Tell("%s: computing what can be asked of its runs: %d of %d", c.Warehouse, done, of)
 		}
 	})
 }
 
 // Patiently tries again for that long while another process holds the warehouse,
 // and says at once which process does.
-func Patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
+func (c *Call) Patiently(ctx context.Context, wait time.Duration, try func() error) error {
 	asked := c.Context.Done() // the first signal also ends a wait whose own context goes on
 	var began time.Time       // the first try may have taken longer than the wait
 	for isTold := false; ; isTold = true {
@@ -99,7 +98,7 @@ func Patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 		case left <= 0:
 			return fmt.Errorf("%w, still after %s of waiting", err, wait)
 		case !isTold:
-			Tell(c, "%v; %s", err, waitingFor(wait))
+			c.Tell("%v; %s", err, waitingFor(wait))
 		}
 		select {
 		case <-ctx.Done():
@@ -111,7 +110,7 @@ func Patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 				return ctx.Err()
 			}
 			asked = nil
-			Tell(c, "still waiting for the warehouse, so that nothing is lost; Ctrl-C again leaves at once")
+			c.Tell("still waiting for the warehouse, so that nothing is lost; Ctrl-C again leaves at once")
 		case <-time.After(min(left, 100*time.Millisecond)):
 		}
 	}
@@ -127,38 +126,38 @@ func waitingFor(wait time.Duration) string {
 
 // WarehouseWords are the flags with which a suggested command finds the same
 // warehouse.
-func WarehouseWords(c *cli.Context) string {
-	if path := c.String("warehouse"); path != "tidemark.duckdb" && path != os.Getenv("TIDEMARK_WAREHOUSE") {
-		return " --warehouse " + path
+func (c *Call) WarehouseWords() string {
+	if c.Warehouse != "tidemark.duckdb" && c.Warehouse != os.Getenv("TIDEMARK_WAREHOUSE") {
+		return " --warehouse " + escape.Shell(c.Warehouse)
 	}
 	return ""
 }
 
 // Calculator opens what a calculator asks: the warehouse, which knows the GPUs, models and calibrations that the user
 // took in, else the built-in catalogue. A warehouse that is held is waited for: the answer must not depend on a lock.
-func Calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
-	path := c.String("warehouse")
+func (c *Call) Calculator(use func(context.Context, *warehouse.Warehouse) error) error {
+	path := c.Warehouse
 	_, err := os.Stat(path)
 	if err == nil {
-		return WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			if err := w.OneThread(ctx); err != nil {
 				return err
 			}
 			return use(ctx, w)
 		})
 	}
-	if file := (*os.PathError)(nil); c.IsSet("warehouse") && errors.As(err, &file) {
-		Tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are used", path, file.Err)
+	if file := (*os.PathError)(nil); c.IsGiven("warehouse") && errors.As(err, &file) {
+		c.Tell("warehouse %s: %v, so the built-in GPUs, models and constants are used", path, file.Err)
 	}
 	return InCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }
 
 // WithWarehouseIfAny gives a function the warehouse, or nil where there is none.
-func WithWarehouseIfAny(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
-	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
+func (c *Call) WithWarehouseIfAny(use func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(c.Warehouse); errors.Is(err, fs.ErrNotExist) {
 		return use(c.Context, nil)
 	}
-	return WithWarehouse(c.Context, c, warehouse.ReadOnly, use)
+	return c.WithWarehouse(c.Context, warehouse.ReadOnly, use)
 }
 
 // InCatalogue gives a function the seeds and the macros alone, much faster.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/objects"
@@ -16,116 +14,103 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
-// publishFlag can be set for a whole shell by the environment.
-func publishFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name: "publish", Usage: "publish into `DIR` or s3://bucket/prefix, \"off\" for nowhere (default: beside the warehouse)",
-		EnvVars: []string{"TIDEMARK_PUBLISH"},
-		Action: func(c *cli.Context, value string) error {
-			_, _, err := BucketOf(c, "publish")
-			return err
-		},
-	}
-}
-
 // PublishedFolder is the folder of this machine.
-func PublishedFolder(c *cli.Context) string {
-	asked := c.String("publish")
+func (c *Call) PublishedFolder() string {
+	asked := c.Publish
 	if objects.IsAddress(asked) {
 		asked = ""
 	}
-	return published.Folder(c.String("warehouse"), asked)
+	return published.Folder(c.Warehouse, asked)
 }
 
-// BucketOf is the bucket that a flag names, if it names one.
-func BucketOf(c *cli.Context, flag string) (at objects.Address, is bool, err error) {
-	asked := c.String(flag)
+// BucketOf is the bucket that the value of a flag names, if it names one.
+func (c *Call) BucketOf(flag, asked string) (at objects.Address, is bool, err error) {
 	if is = objects.IsAddress(asked); is {
 		at, err = objects.ParseAddress(asked)
 	} else {
 		err = objects.CheckFolder(asked)
 	}
 	if err != nil {
-		err = hint.Errorf("%s: --%s: %w", c.Command.Name, flag, err).Hint("%s", hint.Of(err))
+		err = hint.Errorf("%s: --%s: %w", c.Verb, flag, err).Hint("%s", hint.Of(err))
 	}
 	return at, is, err
 }
 
 // sendToBucket copies the folder into the bucket that --publish names. The warehouse is closed: nobody waits for the network. As
 // with the folder, an error is told and does not fail the verb.
-func sendToBucket(c *cli.Context) {
-	at, is, err := BucketOf(c, "publish")
+func (c *Call) sendToBucket() {
+	at, is, err := c.BucketOf("publish", c.Publish)
 	if !is {
 		return
 	}
 	var sent published.Sent
 	if err == nil {
-		sent, err = published.Send(c.Context, c.String("warehouse"), at, Version, false, false)
+		sent, err = published.Send(c.Context, c.Warehouse, at, Version, false, false)
 	}
 	if err != nil {
-		Warn(c, err)
+		c.Warn(err)
 	} else if sent.IsFirst {
-		Tell(c, "published for readers elsewhere in %s: %s", at, SentWords(sent))
+		c.Tell("published for readers elsewhere in %s: %s", at, SentWords(sent))
 	}
-	TellUnguarded(c, at, sent)
+	c.TellUnguarded(at, sent)
 }
 
 func SentWords(sent published.Sent) string {
 	return fmt.Sprintf("%s, %s", show.Things(sent.Objects, "object", "objects"), Megabytes(sent.Bytes))
 }
 
-func TellUnguarded(c *cli.Context, at objects.Address, sent published.Sent) {
+func (c *Call) TellUnguarded(at objects.Address, sent published.Sent) {
 	if sent.IsUnguarded {
-		Tell(c, "warning: the server of %s heeds no conditions (If-Match), so that nothing keeps two publishers apart: let one process alone publish there", at)
+		c.Tell("warning: the server of %s heeds no conditions (If-Match), so that nothing keeps two publishers apart: let one process alone publish there", at)
 	}
 }
 
-func Warn(c *cli.Context, err error) {
-	Tell(c, "warning: %v", err)
+func (c *Call) Warn(err error) {
+	c.Tell("warning: %v", err)
 	if advice := hint.Of(err); advice != "" {
-		Tell(c, "hint: %s", advice)
+		c.Tell("hint: %s", advice)
 	}
 }
 
 // publish brings the folder up to date with an open warehouse. An error is told and does
 // not fail the verb. What it returns must be called once the warehouse is closed; it also
 // copies the folder into a bucket.
-func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done func()) {
+func (c *Call) publish(ctx context.Context, w *warehouse.Warehouse) (done func()) {
 	if w.WillBeDiscarded() || HardStop(c.Context).Err() != nil { // the next reader publishes what is left out now
 		return func() {}
 	}
-	folder := PublishedFolder(c)
+	folder := c.PublishedFolder()
 	result, release, err := published.Publish(ctx, w, folder, Version)
 	if err != nil {
-		Warn(c, err)
+		c.Warn(err)
 	} else if result.IsFirst {
-		Tell(c, "published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, Megabytes(result.Bytes))
+		c.Tell("published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, Megabytes(result.Bytes))
 	}
 	return func() {
 		release()
-		sendToBucket(c)
+		c.sendToBucket()
 	}
 }
 
 // reading opens what a verb reads: the snapshot where it is of the present state. If it is not, and nobody holds the
 // warehouse, the snapshot is brought up to date first. Where nothing was ever published, it reads the warehouse and
 // publishes nothing.
-func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(context.Context, *warehouse.Warehouse) error) error {
-	path := c.String("warehouse")
+func (c *Call) reading(ctx context.Context, wait time.Duration, use func(context.Context, *warehouse.Warehouse) error) error {
+	path := c.Warehouse
 	if _, is := published.SnapshotOf(path); is {
-		return readingFrom(ctx, c, wait, path, warehouse.AnyVersion, use)
+		return c.readingFrom(ctx, wait, path, warehouse.AnyVersion, use)
 	}
-	snapshot, mode := snapshotToRead(ctx, c)
+	snapshot, mode := c.snapshotToRead(ctx)
 	if snapshot == "" {
-		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
+		return c.readingFrom(ctx, wait, path, warehouse.ReadOnly, use)
 	}
 	w, err := warehouse.Open(ctx, snapshot, mode)
 	if errors.Is(err, warehouse.ErrHeld) { // by another program: this one never writes into it
-		return readingFrom(ctx, c, wait, snapshot, mode, use)
+		return c.readingFrom(ctx, wait, snapshot, mode, use)
 	}
 	if err != nil && ctx.Err() == nil {
-		tellDamaged(c, err)
-		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
+		c.tellDamaged(err)
+		return c.readingFrom(ctx, wait, path, warehouse.ReadOnly, use)
 	}
 	return reads(ctx, w, err, func(ctx context.Context, w *warehouse.Warehouse) error {
 		return ofSnapshot(w.Explain(use(ctx, w)), snapshot)
@@ -133,9 +118,9 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 }
 
 // readingFrom opens one file, and waits for it while another process holds it.
-func readingFrom(ctx context.Context, c *cli.Context, wait time.Duration, path string, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+func (c *Call) readingFrom(ctx context.Context, wait time.Duration, path string, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	var w *warehouse.Warehouse
-	err := Patiently(ctx, c, wait, func() (err error) {
+	err := c.Patiently(ctx, wait, func() (err error) {
 		w, err = warehouse.Open(ctx, path, mode)
 		return err
 	})
@@ -166,35 +151,35 @@ func ofSnapshot(err error, snapshot string) error {
 
 // snapshotToRead says which snapshot to read, or none: then it is the warehouse itself. It tells why, where that is not
 // the usual case.
-func snapshotToRead(ctx context.Context, c *cli.Context) (snapshot string, mode warehouse.Mode) {
-	path, folder := c.String("warehouse"), PublishedFolder(c)
+func (c *Call) snapshotToRead(ctx context.Context) (snapshot string, mode warehouse.Mode) {
+	path, folder := c.Warehouse, c.PublishedFolder()
 	fresh, manifest, why := published.Fresh(path, folder)
 	var problem error
 	switch fresh {
 	case published.Missing:
-		updated(ctx, c, path)
+		c.updated(ctx, path)
 		return "", 0
 	case published.Due, published.Older, published.OtherVersion:
-		problem = BroughtUp(ctx, c, folder)
+		problem = c.BroughtUp(ctx, folder)
 		fresh, manifest, why = published.Fresh(path, folder)
 	}
 	isHeld := errors.Is(problem, warehouse.ErrHeld) || problem == nil
 	if fresh != published.Current && problem != nil && !isNotOpened(problem) && ctx.Err() == nil {
-		Tell(c, "warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
+		c.Tell("warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
 		return "", 0
 	}
 	switch fresh {
 	case published.Current:
 		return published.Snapshot(folder), warehouse.ReadOnly
 	case published.OfAnother:
-		Tell(c, "%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
+		c.Tell("%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
 	case published.Damaged:
-		tellDamaged(c, why)
+		c.tellDamaged(why)
 	case published.Older:
 		if isHeld {
-			Tell(c, "the answer is of %s, as published then: another process is writing", manifest.Published)
+			c.Tell("the answer is of %s, as published then: another process is writing", manifest.Published)
 		} else {
-			Tell(c, "the answer is of %s, as published then: it cannot be brought up to date: %v", manifest.Published, problem)
+			c.Tell("the answer is of %s, as published then: it cannot be brought up to date: %v", manifest.Published, problem)
 		}
 		return published.Snapshot(folder), warehouse.ReadOnly
 	case published.OtherVersion:
@@ -202,19 +187,19 @@ func snapshotToRead(ctx context.Context, c *cli.Context) (snapshot string, mode 
 		if !isHeld {
 			because = problem.Error()
 		}
-		Tell(c, "the answer is from what tidemark %s published at %s: %s, so it is not brought to this version yet", manifest.Version, manifest.Published, because)
+		c.Tell("the answer is from what tidemark %s published at %s: %s, so it is not brought to this version yet", manifest.Version, manifest.Published, because)
 		return published.Snapshot(folder), warehouse.AnyVersion
 	}
 	return "", 0
 }
 
-func tellDamaged(c *cli.Context, why error) {
-	Tell(c, "warning: what is published is damaged (%v); the answer is from %s itself: \"tidemark publish%s\" makes it anew", why, c.String("warehouse"), WarehouseWords(c))
+func (c *Call) tellDamaged(why error) {
+	c.Tell("warning: what is published is damaged (%v); the answer is from %s itself: \"tidemark publish%s\" makes it anew", why, c.Warehouse, c.WarehouseWords())
 }
 
 // updated brings a warehouse that is published nowhere to this version, and computes what a killed writer left out, if
 // either is lacking. Where it cannot, opening it says so.
-func updated(ctx context.Context, c *cli.Context, path string) {
+func (c *Call) updated(ctx context.Context, path string) {
 	w, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
 	if err == nil {
 		isWhole := w.IsComputed(ctx)
@@ -224,11 +209,11 @@ func updated(ctx context.Context, c *cli.Context, path string) {
 	} else if !errors.Is(err, warehouse.ErrStale) {
 		return
 	}
-	if w, err = warehouse.Open(TellingRenewal(ctx, c), path, warehouse.Update); err != nil {
+	if w, err = warehouse.Open(c.TellingRenewal(ctx), path, warehouse.Update); err != nil {
 		return
 	}
 	if w.IsRenewed() {
-		Tell(c, "%s: its views are now those of this version of tidemark", path)
+		c.Tell("%s: its views are now those of this version of tidemark", path)
 	}
 	_ = w.Close()
 }
@@ -242,14 +227,14 @@ func isNotOpened(err error) bool { return errors.As(err, new(notOpened)) }
 
 // BroughtUp opens the warehouse for writing, which brings its views to this version and computes what a killed writer left
 // out, and publishes it into the folders.
-func BroughtUp(ctx context.Context, c *cli.Context, folders ...string) error {
-	path := c.String("warehouse")
-	w, err := warehouse.Open(TellingRenewal(ctx, c), path, warehouse.Update)
+func (c *Call) BroughtUp(ctx context.Context, folders ...string) error {
+	path := c.Warehouse
+	w, err := warehouse.Open(c.TellingRenewal(ctx), path, warehouse.Update)
 	if err != nil {
 		return notOpened{err}
 	}
 	if w.IsRenewed() {
-		Tell(c, "%s: its views are now those of this version of tidemark", path)
+		c.Tell("%s: its views are now those of this version of tidemark", path)
 	}
 	var errs []error
 	for _, folder := range folders {
@@ -261,12 +246,12 @@ func BroughtUp(ctx context.Context, c *cli.Context, folders ...string) error {
 }
 
 // NotASnapshot refuses to write into what is published: the next change would replace it.
-func NotASnapshot(c *cli.Context) error {
-	path := c.String("warehouse")
+func (c *Call) NotASnapshot() error {
+	path := c.Warehouse
 	of, is := published.SnapshotOf(path)
 	if !is {
 		return nil
 	}
-	return hint.Misuse("%s: --warehouse %s: a published snapshot: what is written into it is lost at the next change", c.Command.Name, path).
+	return hint.Misuse("%s: --warehouse %s: a published snapshot: what is written into it is lost at the next change", c.Verb, path).
 		Hint("name the warehouse itself: --warehouse %s", of)
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
 	"tidemark/ingest"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
@@ -49,36 +48,36 @@ func (j Judged) Headline() string {
 
 // PrintRunsEnding prints the verdict and the run's figures. Of a file or a pipe the first line is the whole verdict, because programs look for
 // it there.
-func PrintRunsEnding(c *cli.Context, said Judged) error {
+func (c *Call) PrintRunsEnding(said Judged) error {
 	ending := said.ending
 	switch {
 	case len(ending.Lead) == 0:
-		PrintLine(c, "%s", said.FirstLine)
+		c.PrintLine("%s", said.FirstLine)
 		return nil
 	case !terminal.Is(c.App.Writer):
-		PrintLine(c, "%s", said.FirstLine)
+		c.PrintLine("%s", said.FirstLine)
 		ending.Lead, ending.Notes = nil, nil
 	}
-	return PrintEnding(c, ending)
+	return c.PrintEnding(ending)
 }
 
-// takeIn ingests a run's folder and judges the run. If that cannot be done now it
+// IngestRun ingests a run's folder and judges the run. If that cannot be done now it
 // says what to do: the run itself is safe on disk.
-func IngestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said Judged, err error) {
-	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+func (c *Call) IngestRun(ctx context.Context, wait time.Duration, folder, runID string) (said Judged, err error) {
+	err = c.withWarehouseWithin(ctx, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		// Who has pressed Ctrl-C twice wants to leave: the rows go in, and the next verb computes what can be asked of them.
 		isHurried := HardStop(c.Context).Err() != nil
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1, RefreshLater: isHurried})
 		for _, result := range results {
 			for _, note := range result.Notes {
-				Tell(c, "%s: %s", folder, note)
+				c.Tell("%s: %s", folder, note)
 			}
 		}
 		if err != nil {
 			return err
 		}
 		if isHurried {
-			said.FirstLine = "stopped at once; \"tidemark runs " + runID + WarehouseWords(c) + "\" says what came of it until then"
+			said.FirstLine = "stopped at once; \"tidemark runs " + runID + c.WarehouseWords() + "\" says what came of it until then"
 			return nil
 		}
 		said, err = judge(ctx, w, runID)
@@ -86,7 +85,7 @@ func IngestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, 
 	})
 	if err != nil {
 		return said, hint.Errorf("the run in %s was not ingested: %w", folder, err).
-			Hint("tidemark ingest %s%s", folder, WarehouseWords(c))
+			Hint("tidemark ingest %s%s", escape.Shell(folder), c.WarehouseWords())
 	}
 	return said, nil
 }

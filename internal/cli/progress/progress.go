@@ -143,7 +143,7 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 	if p.Size > 0 && p.Bytes > 0 {
 		share := min(float64(p.Bytes)/float64(p.Size), 1)
 		left := time.Duration(float64(elapsed) * (1 - share) / share)
-		fields = append(fields, fmt.Sprintf("%.0f %% of %s", 100*share, bytesText(p.Size)))
+		fields = append(fields, fmt.Sprintf("%.0f %% of %s", 100*share, show.Scaled(float64(p.Size), "B")))
 		if elapsed >= time.Second {
 			fields = append(fields, shortTime(left)+" left")
 		}
@@ -151,18 +151,7 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 	return fields
 }
 
-// bytesText writes a size in powers of ten.
-func bytesText(size int64) string {
-	if size >= 1e9 {
-		return show.Figures(float64(size)/1e9) + " GB"
-	}
-	if size >= 1e6 {
-		return show.Figures(float64(size)/1e6) + " MB"
-	}
-	return show.Figures(float64(size)/1e3) + " kB"
-}
-
-// Count shortens a number for a line that must fit the terminal.
+// Count shortens a number for a line that must fit the terminal. Requests are counted in millions at most, so that they stay comparable.
 func Count(n float64) string {
 	switch {
 	case n >= 1e6:

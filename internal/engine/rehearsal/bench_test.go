@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 )
 
 // BenchmarkDay rehearses a day of one replica: 500,000 requests with 100 million tokens of answers.
 func BenchmarkDay(b *testing.B) {
 	const requests = 500_000
-	cfg := vllmsim.Config{EnablePrefixCaching: true, KVBlocks: 30_000, StepTime: func(s vllmsim.Step) time.Duration {
+	cfg := engine.Config{EnablePrefixCaching: true, KVBlocks: 30_000, StepTime: func(s engine.Step) time.Duration {
 		return 6*time.Millisecond + time.Duration(20*s.DecodeSequences)*time.Microsecond + time.Duration(12*s.ContextTokens) + time.Duration(25*s.PrefillTokens)*time.Microsecond
 	}}
 	for b.Loop() {

@@ -1,8 +1,8 @@
 package rehearsal
 
 import (
+	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/schedule"
 )
 
@@ -15,12 +15,12 @@ type contents struct {
 }
 
 // of is nil without a prefix cache. A request that shares nothing has a content too: after a preemption it finds its own blocks.
-func (c contents) of(t *schedule.Ticket) *vllmsim.Content {
+func (c contents) of(t *schedule.Ticket) *engine.Content {
 	req := &t.Req
 	if !c.isCached {
 		return nil
 	}
-	content := &vllmsim.Content{Own: splitmix.Mix(uint64(req.Seq) ^ 0x0511)}
+	content := &engine.Content{Own: splitmix.Mix(uint64(req.Seq) ^ 0x0511)}
 	if c.isCold {
 		return content
 	}
@@ -30,9 +30,9 @@ func (c contents) of(t *schedule.Ticket) *vllmsim.Content {
 	if c.isAnswered && req.Session != "" {
 		content.Findable = req.InputTokens + req.OutputTokens
 		for _, answer := range t.Answers {
-			content.Answers = append(content.Answers, vllmsim.Span{Start: answer.At, End: answer.At + len(answer.IDs), ID: answerID(answer.IDs[0])})
+			content.Answers = append(content.Answers, engine.Span{Start: answer.At, End: answer.At + len(answer.IDs), ID: answerID(answer.IDs[0])})
 		}
-		content.Answers = append(content.Answers, vllmsim.Span{Start: req.InputTokens, End: req.InputTokens + req.OutputTokens, ID: answerID(int32(req.Seq))})
+		content.Answers = append(content.Answers, engine.Span{Start: req.InputTokens, End: req.InputTokens + req.OutputTokens, ID: answerID(int32(req.Seq))})
 	}
 	return content
 }

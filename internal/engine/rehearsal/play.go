@@ -8,17 +8,17 @@ import (
 	"iter"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
 
 // Settings say what is played on which servers. Engine.StepTime is needed; the rest has defaults.
 type Settings struct {
-	Engine   vllmsim.Config // of one replica
-	Noise    vllmsim.Noise  // that makes steps uneven; each replica has a seed of its own
-	Replicas int            // default 1
-	Routing  string         // Turns (the default) or LeastLoaded
+	Engine   engine.Config // of one replica
+	Noise    engine.Noise  // that makes steps uneven; each replica has a seed of its own
+	Replicas int           // default 1
+	Routing  string        // Turns (the default) or LeastLoaded
 
 	Mode           string // schedule.Open (the default), Sessions or Closed
 	MaxConcurrency int    // closed: requests in flight; else a cap over the due times; 0: no cap
@@ -27,7 +27,7 @@ type Settings struct {
 
 	KeepsTokens bool // Request.Tokens is filled
 	// Sample is called for each replica at each whole second, and once at the end; nil: nobody samples.
-	Sample func(at time.Duration, replica int, c vllmsim.Counts)
+	Sample func(at time.Duration, replica int, c engine.Counts)
 	// Until ends the rehearsal at that instant: nothing more is sent, and what has not ended is not reported; 0: never.
 	Until time.Duration
 }
@@ -54,7 +54,7 @@ func (r *Request) TPOT() time.Duration {
 	return (r.Last - r.First) / time.Duration(max(r.OutputTokens-1, 1))
 }
 
-// checkEvery is how many events pass between two looks at whether the caller still wants an answer.
+// checkEvery is how many events pass between two checks of the context.
 const checkEvery = 1 << 12
 
 // Play plays the requests, which come in order of due time, and gives each to over when it has ended. The pointer is valid
@@ -92,12 +92,12 @@ func Play(ctx context.Context, s Settings, requests iter.Seq2[plan.Request, erro
 	return p.err
 }
 
-// player is one rehearsal while it goes.
+// player is a rehearsal in progress.
 type player struct {
 	settings Settings
 	over     func(*Request) error
 	schedule *schedule.Schedule
-	engines  []*vllmsim.Virtual
+	engines  []*engine.Virtual
 	router   router
 	content  contents
 
@@ -114,7 +114,7 @@ type player struct {
 // flight is a request on its way.
 type flight struct {
 	ticket  schedule.Ticket
-	job     vllmsim.Job
+	job     engine.Job
 	replica int
 }
 
@@ -130,10 +130,10 @@ func newPlayer(s Settings, over func(*Request) error) (*player, error) {
 	for i := range s.Replicas {
 		n := s.Noise
 		n.Seed += uint64(i) << 32
-		if s.Noise == (vllmsim.Noise{}) {
+		if s.Noise == (engine.Noise{}) {
 			n = s.Noise
 		}
-		engine, err := vllmsim.NewVirtual(s.Engine, n, s.KeepsTokens)
+		engine, err := engine.NewVirtual(s.Engine, n, s.KeepsTokens)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (p *player) send() {
 	}
 	for t := p.schedule.Release(p.now); t != nil; t = p.schedule.Release(p.now) {
 		f := t.Owner.(*flight)
-		f.job = vllmsim.Job{Prompt: t.Req.InputTokens, Output: t.Req.OutputTokens, Content: p.content.of(t), Owner: f}
+		f.job = engine.Job{Prompt: t.Req.InputTokens, Output: t.Req.OutputTokens, Content: p.content.of(t), Owner: f}
 		f.replica = p.router.pick(t.Req)
 		if err := p.engines[f.replica].Fits(&f.job); err != nil {
 			p.refused(f, err)
@@ -201,7 +201,7 @@ func (p *player) refused(f *flight, why error) {
 }
 
 // ended reports a request whose last token has come.
-func (p *player) ended(job *vllmsim.Job) {
+func (p *player) ended(job *engine.Job) {
 	f := job.Owner.(*flight)
 	r := Request{Sent: job.Arrived, Scheduled: job.Scheduled, First: job.First, Last: job.Last, Cached: job.Cached, Preemptions: job.Preemptions}
 	if p.settings.KeepsTokens {

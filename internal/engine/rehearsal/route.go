@@ -1,8 +1,8 @@
 package rehearsal
 
 import (
+	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -14,7 +14,7 @@ const (
 
 type router struct {
 	routing string
-	engines []*vllmsim.Virtual
+	engines []*engine.Virtual
 	turn    int
 }
 

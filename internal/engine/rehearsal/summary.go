@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/stat"
-	"tidemark/internal/vllmsim"
 )
 
-// Summary is what a rehearsal came to. Hand Add to Play and Sample to Settings.Sample, then read the rest. A request that was
+// Summary has the totals and latencies of a rehearsal. Hand Add to Play and Sample to Settings.Sample, then read the rest. A request that was
 // refused counts in Failed alone.
 type Summary struct {
 	Requests, Failed        int
@@ -68,7 +68,7 @@ func (s *Summary) Add(r *Request) error {
 }
 
 // Sample takes the state of one replica.
-func (s *Summary) Sample(_ time.Duration, _ int, c vllmsim.Counts) {
+func (s *Summary) Sample(_ time.Duration, _ int, c engine.Counts) {
 	s.samples++
 	s.running += float64(c.Running)
 	s.MaxWaiting = max(s.MaxWaiting, c.Waiting)
@@ -77,3 +77,16 @@ func (s *Summary) Sample(_ time.Duration, _ int, c vllmsim.Counts) {
 
 // MeanRunning is how many requests a replica ran on average, at whole seconds.
 func (s *Summary) MeanRunning() float64 { return s.running / float64(max(s.samples, 1)) }
+
+// RequestsPerS and OutputPerS are means from the start to the last token.
+func (s *Summary) RequestsPerS() float64 { return float64(s.Requests) / max(s.End.Seconds(), 1e-9) }
+func (s *Summary) OutputPerS() float64   { return float64(s.OutputTokens) / max(s.End.Seconds(), 1e-9) }
+
+// IsOverloaded says that the queue grew until the last request was due, lastDueS after the start: it took a fifth of that time or more to work
+// off, and one request in a hundred or more waited as long for its first token.
+func (s *Summary) IsOverloaded(lastDueS float64) bool {
+	return s.End.Seconds() > 1.2*lastDueS && s.TTFT.Quantile(0.99) > 0.2*lastDueS && s.MaxWaiting > 0
+}
+
+// CachedRatio is the share of the prompts that the prefix cache had.
+func (s *Summary) CachedRatio() float64 { return float64(s.CachedTokens) / float64(s.InputTokens) }

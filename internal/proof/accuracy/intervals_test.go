@@ -20,10 +20,10 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -104,7 +104,7 @@ func (a answered) each(figure func(request, timing) float64) []float64 {
 	return values
 }
 
-func played(t *testing.T, cfg vllmsim.Config, requests []request) answered {
+func played(t *testing.T, cfg engine.Config, requests []request) answered {
 	t.Helper()
 	planned := func(yield func(plan.Request, error) bool) {
 		for i, r := range requests {
@@ -161,7 +161,7 @@ func TestIntervals(t *testing.T) {
 			isJudged bool
 		}{{"Poisson", poisson, true}, {"Azure, ten minutes", part(twentyPast), true}, {"Azure, any ten minutes", part(anyTime), false}} {
 			t.Run(server.name+", "+load.name, func(t *testing.T) {
-				cfg := engine(t, server.of)
+				cfg := engineOf(t, server.of)
 				perS := 0.8 * largestRate(t, cfg, trace, load.of, server.p99TTFT)
 				runs := make([]answered, server.runs)
 				for seed := range runs {
@@ -179,7 +179,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-func engine(t *testing.T, d deployment.Deployment) vllmsim.Config {
+func engineOf(t *testing.T, d deployment.Deployment) engine.Config {
 	t.Helper()
 	db := warehousetest.Open(t).DB()
 	cost, err := analysis.LoadStepCost(context.Background(), db, d)
@@ -187,9 +187,9 @@ func engine(t *testing.T, d deployment.Deployment) vllmsim.Config {
 		t.Fatal(err)
 	}
 	d = cost.Deployment
-	return vllmsim.Config{
+	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens, MaxModelLen: 32768, KVBlocks: int(cost.KVCapacityTokens / 16),
-		StepTime: func(s vllmsim.Step) time.Duration {
+		StepTime: func(s engine.Step) time.Duration {
 			seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
 			return time.Duration(seconds * float64(time.Second))
 		},
@@ -197,7 +197,7 @@ func engine(t *testing.T, d deployment.Deployment) vllmsim.Config {
 }
 
 // largestRate is the one at which twenty runs together have this p99 of TTFT, to a hundredth.
-func largestRate(t *testing.T, cfg vllmsim.Config, trace []request, of load, atMost float64) float64 {
+func largestRate(t *testing.T, cfg engine.Config, trace []request, of load, atMost float64) float64 {
 	isWithin := func(perS float64) bool {
 		var runs []answered
 		for seed := range uint64(20) {

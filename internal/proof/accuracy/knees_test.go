@@ -12,17 +12,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof/accuracy"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse/warehousetest"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -112,8 +111,8 @@ func TestKnees(t *testing.T) {
 			}
 		}
 	}
-	writeKnees(t, "stages", stages.String())
-	writeKnees(t, "knees", knees.String())
+	putTable(t, "../../../docs/capacity-knees.md", "stages", stages.String(), "make capacity-knees", *updateKnees)
+	putTable(t, "../../../docs/capacity-knees.md", "knees", knees.String(), "make capacity-knees", *updateKnees)
 }
 
 // figures writes a number with three figures, and nothing where the file says nothing.
@@ -129,31 +128,6 @@ func duration(seconds float64) string {
 		return "-"
 	}
 	return show.Duration(seconds)
-}
-
-// writeKnees puts a table into its place on the page.
-func writeKnees(t *testing.T, name, text string) {
-	t.Helper()
-	const page = "../../../docs/capacity-knees.md"
-	fmt.Println(text)
-	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s: no place for the table %s", page, name)
-	}
-	anew := before + begin + "\n" + text + "\n" + end + after
-	if *updateKnees {
-		if err := os.WriteFile(page, []byte(anew), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if anew != string(old) {
-		t.Logf("%s: %s is not what was rehearsed now; make capacity-knees UPDATE=1 writes it", page, name)
-	}
 }
 
 // llama405 is the checkpoint meta-llama/Llama-3.1-405B-FP8: attention, head and two layers' MLP stay in BF16, which gives the 56.8 GiB
@@ -269,7 +243,7 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 }
 
 // engineOfKnees is the engine as "tidemark rehearse" would have it. Drafts are added to a step as macros.loaded_step_s adds them.
-func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) vllmsim.Config {
+func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) engine.Config {
 	t.Helper()
 	ctx := context.Background()
 	cost, err := analysis.LoadStepCost(ctx, db, d)
@@ -281,13 +255,13 @@ func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c
 	if err := db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS); err != nil {
 		t.Fatal(err)
 	}
-	step := func(st vllmsim.Step) time.Duration {
+	step := func(st engine.Step) time.Duration {
 		guessed := float64(s.drafts * st.DecodeSequences)
 		seconds := cost.Seconds(st.DecodeSequences*(1+s.drafts), st.ContextTokens, st.WindowTokens, st.PrefillTokens, st.PrefillChunks, st.PrefillPairs) -
 			guessed*sequenceS + float64(s.drafts)*draftS
 		return time.Duration(seconds * 1e9)
 	}
-	return vllmsim.Config{
+	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens, BlockSize: 16, SlidingWindow: cost.SlidingWindow,
 		KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: s.isCaching, StepTime: step,
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simprocess"
 )
@@ -28,8 +29,8 @@ const (
 // serverConfig makes a server that sends every token at a known instant.
 func serverConfig() vllmsim.Config {
 	return vllmsim.Config{
-		Model: modelName, Vocab: vocabulary, MaxModelLen: 1 << 20, MaxNumSeqs: 1 << 14, MaxNumBatchedTokens: 1 << 14,
-		EndOfText: -1, IdleTimeout: time.Minute, RecordTruth: true,
+		Config: engine.Config{Model: modelName, MaxModelLen: 1 << 20, MaxNumSeqs: 1 << 14, MaxNumBatchedTokens: 1 << 14},
+		Vocab:  vocabulary, EndOfText: -1, IdleTimeout: time.Minute, RecordTruth: true,
 		Fixed: &vllmsim.Fixed{TTFT: trueTTFT, TPOT: trueTPOT},
 	}
 }

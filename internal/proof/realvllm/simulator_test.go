@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 )
 
@@ -70,9 +71,11 @@ func (q question) answeredAlike(t *testing.T, theirs, ours answer) {
 func simulator(t *testing.T, s *server) (baseURL string) {
 	t.Helper()
 	simulated, err := vllmsim.New(vllmsim.Config{
-		Model: s.model, Version: s.version, Vocab: 8192, MaxModelLen: s.maxModelLen, BlockSize: 128, EnablePrefixCaching: true,
-		PerRequestMetrics: true, RequestIDHeaders: true,
-		StepTime: func(vllmsim.Step) time.Duration { return 5 * time.Millisecond },
+		Config: engine.Config{
+			Model: s.model, Version: s.version, MaxModelLen: s.maxModelLen, BlockSize: 128, EnablePrefixCaching: true,
+			StepTime: func(engine.Step) time.Duration { return 5 * time.Millisecond },
+		},
+		Vocab: 8192, PerRequestMetrics: true, RequestIDHeaders: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simprocess"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 func serverConfig() vllmsim.Config {
-	return vllmsim.Config{Model: modelName, Vocab: 8192, EndOfText: -1, RecordTruth: true, Fixed: &vllmsim.Fixed{TTFT: ttft, TPOT: tpot}}
+	return vllmsim.Config{Config: engine.Config{Model: modelName}, Vocab: 8192, EndOfText: -1, RecordTruth: true, Fixed: &vllmsim.Fixed{TTFT: ttft, TPOT: tpot}}
 }
 
 // startServer starts a server process that an episode may freeze, kill and start again.

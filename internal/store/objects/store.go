@@ -66,7 +66,11 @@ func (s *Store) Read(ctx context.Context, name, tag string) (content []byte, new
 		return nil, "", s.said(name, err)
 	}
 	defer body.Close()
-	content, err = io.ReadAll(body)
+	const most = 256 << 20 // bytes; a manifest of a hundred thousand parts has 40 MB
+	content, err = io.ReadAll(io.LimitReader(body, most+1))
+	if err == nil && len(content) > most {
+		return nil, "", hint.Errorf("%s/%s: has more than %d MiB, and is read whole", s.at, name, most>>20).Hint("see what it is")
+	}
 	return content, info.ETag, s.said(name, err)
 }
 

@@ -6,7 +6,7 @@ package published
 //
 //	manifest.json                                               names everything else; replaced last
 //	snapshots/NUMBER.duckdb                                     latest.duckdb
-//	lake/<schema>.<relation>/run_date=.../run_id=R/part.NUMBER.parquet
+//	lake/<schema>.<relation>/run_date=.../run=R/part.NUMBER.parquet
 //
 // NUMBER is another one for each publication, so that no object ever changes: who has read a manifest finds all that it
 // names, byte for byte. An object that the next manifest does not name is listed there as retired and removed an hour
@@ -97,16 +97,17 @@ type Sent struct {
 
 // sending is one Send at work.
 type sending struct {
-	store     *objects.Store
-	to        objects.Address
-	warehouse string
-	folder    string
-	version   string
-	publisher string
-	replace   bool
-	thorough  bool
-	result    Sent
-	mine      map[string]string // objects that this process has written, by what is in them
+	store      *objects.Store
+	to         objects.Address
+	warehouse  string
+	folder     string
+	version    string
+	publisher  string
+	replace    bool
+	thorough   bool
+	result     Sent
+	isReplaced bool              // the manifest is the new one
+	mine       map[string]string // objects that this process has written, by what is in them
 }
 
 // Send brings a bucket up to date with the folder beside the warehouse. The warehouse need not be open. replace takes the
@@ -153,7 +154,10 @@ func (s *sending) afterFailure(ctx context.Context, err error) error {
 		_ = s.store.Remove(ctx, left) // else a later publication does
 	}
 	todo := hint.Of(err)
-	if todo == "" {
+	switch {
+	case s.isReplaced:
+		todo = fmt.Sprintf(`readers see the new state; what is old was not removed, and the next "tidemark publish --publish %s" removes it`, s.to)
+	case todo == "":
 		todo = fmt.Sprintf(`readers see the state before; "tidemark publish --publish %s" tries again`, s.to)
 	}
 	failed := hint.Errorf("publish into %s: %w", s.to, err)
@@ -190,6 +194,7 @@ func (s *sending) once(ctx context.Context) error {
 		return err
 	}
 	s.result.IsFirst = tag == ""
+	s.isReplaced = true
 	return s.tidy(ctx, old, *next)
 }
 

@@ -267,6 +267,19 @@ func TestABucketThatRefuses(t *testing.T) {
 	if b.seen(t) == nil || bytes.Equal(before, b.Get("team/manifest.json")) {
 		t.Error("when the bucket takes objects again, nothing was published")
 	}
+	// What fails once the manifest is the new one leaves readers with the new state.
+	isNew := false
+	b.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		isNew = isNew || r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "manifest.json")
+		isList := r.Method == http.MethodGet && r.URL.Query().Has("list-type")
+		if isNew && isList {
+			objectstest.Refuse(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
+		}
+		return isNew && isList
+	}
+	if _, err := b.changed(t, path, namedTrace("14")); err == nil || !strings.Contains(hint.Of(err), "readers see the new state") {
+		t.Errorf("a list that fails behind the new manifest: %v; hint %q", err, hint.Of(err))
+	}
 }
 
 func TestWhatIsNotOurs(t *testing.T) {
@@ -341,7 +354,7 @@ func TestNothingInABucketOutlivesAPurge(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", b.URL)
 	now := b.Everything()
 	for _, content := range now {
-		if bytes.Contains(content, []byte("source_id=1")) {
+		if bytes.Contains(content, []byte("source=1")) {
 			t.Errorf("a version still names a source: %.100s", content)
 		}
 	}
@@ -493,6 +506,14 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	b.mustChange(t, path, namedTrace("2"))
 	for what, answer := range map[string]func(w http.ResponseWriter){
 		"other bytes": func(w http.ResponseWriter) { _, _ = w.Write(old) },
+		"without end": func(w http.ResponseWriter) {
+			for range 1000 {
+				if _, err := w.Write(old); err != nil {
+					return
+				}
+			}
+			t.Error("a snapshot that is longer than the manifest says was fetched to its end")
+		},
 		"cut short": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(old)))
 			_, _ = w.Write(old[:1000])
@@ -501,10 +522,13 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 			objectstest.Refuse(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
 		},
 	} {
+		f.FetchAgain()
+		fetched := 0
 		b.Before = func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.Path, "/snapshots/") {
 				return false
 			}
+			fetched++
 			w.Header().Set("Last-Modified", "Mon, 23 Nov 2026 10:00:00 GMT")
 			answer(w)
 			return true
@@ -512,11 +536,17 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		if err := refresh(false); err == nil {
 			t.Errorf("%s: no error", what)
 		}
+		if what == "other bytes" {
+			if err := refresh(false); err == nil || fetched != 1 {
+				t.Errorf("a damaged snapshot was fetched %d times while its manifest was the same (%v)", fetched, err)
+			}
+		}
 		if got, err := os.ReadFile(snapshot); err != nil || !bytes.Equal(got, old) {
 			t.Errorf("%s: the last snapshot is not there any more (%v)", what, err)
 		}
 	}
 	b.Before = nil
+	f.FetchAgain()
 	if err := refresh(true); err != nil {
 		t.Error(err)
 	}

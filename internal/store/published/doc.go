@@ -6,9 +6,9 @@
 //
 //	latest.duckdb    the whole warehouse as it was after the last change; replaced by rename
 //	spare.duckdb     of a large warehouse: the snapshot before that, which is brought up to date next
-//	lake/<schema>.<relation>/run_date=2026-11-22/run_id=R/part.parquet
-//	lake/<schema>.<relation>/source_id=7/part.parquet
-//	lake/<schema>.<relation>/service=S/week=2026-W47/part.parquet
+//	lake/<schema>.<relation>/run_date=2026-11-22/run=R/part.parquet
+//	lake/<schema>.<relation>/source=7/part.parquet
+//	lake/<schema>.<relation>/service_name=S/iso_week=2026-W47/part.parquet
 //	manifest.json    of which state all that is, and the rows and the hash of every part
 //
 // A writer publishes before it closes the warehouse, while it alone has it

@@ -33,6 +33,7 @@ type Follower struct {
 
 	fetching sync.Mutex
 	tag      string // of the manifest that the folder is of
+	damaged  damagedSnapshot
 
 	mu      sync.Mutex
 	trouble error
@@ -109,6 +110,33 @@ func (f *Follower) Refresh(ctx context.Context) (isNew bool, err error) {
 	return isNew, err
 }
 
+// damagedSnapshot is what a manifest names and is not as it says. While the manifest is the same it is not fetched again before a time that
+// doubles: a large snapshot every few seconds would be all that the network does.
+type damagedSnapshot struct {
+	tag   string
+	err   error
+	wait  time.Duration
+	until time.Time
+}
+
+func (d *damagedSnapshot) still(tag string) error {
+	if tag == d.tag && time.Now().Before(d.until) {
+		return d.err
+	}
+	return nil
+}
+
+func (d *damagedSnapshot) note(tag string, err error) {
+	if !errors.Is(err, ErrDamaged) {
+		return
+	}
+	if tag != d.tag {
+		d.wait = askEvery
+	}
+	d.tag, d.err, d.wait = tag, err, min(2*d.wait, time.Hour)
+	d.until = time.Now().Add(d.wait)
+}
+
 // errRetired: the snapshot was removed between the reading of the manifest and the end of its own reading. There is a newer
 // manifest then.
 var errRetired = errors.New("the snapshot that the manifest names is not there")
@@ -133,11 +161,16 @@ func (f *Follower) refresh(ctx context.Context) (isNew bool, err error) {
 		return false, errors.Join(hint.Errorf("nothing is published in %s", f.at).Hint(`"tidemark publish --publish %s" publishes there`, f.at), removeIfThere(path))
 	}
 	if !isFile(path, *m.Snapshot) {
+		if err := f.damaged.still(tag); err != nil {
+			return false, err
+		}
 		if err := f.fetch(ctx, *m.Snapshot, path); err != nil {
+			f.damaged.note(tag, err)
 			return false, err
 		}
 		isNew = true
 	}
+	f.damaged = damagedSnapshot{}
 	// The file has the time at which it was published, as in a folder of the publisher's.
 	if at, err := time.Parse(time.RFC3339, m.Published); err == nil {
 		_ = os.Chtimes(path, at, at)
@@ -150,12 +183,12 @@ func (f *Follower) refresh(ctx context.Context) (isNew bool, err error) {
 func (f *Follower) fetch(ctx context.Context, from file, path string) error {
 	return replace(path, 0o600, func(to *os.File) error {
 		hash := sha256.New()
-		err := f.store.Fetch(ctx, from.Path, io.MultiWriter(to, hash))
+		err := f.store.Fetch(ctx, from.Path, &atMost{io.MultiWriter(to, hash), from.Bytes})
 		if errors.Is(err, objects.ErrNotThere) {
 			f.tag = ""
 			return fmt.Errorf("%w: %w", errRetired, err)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errTooLong) {
 			return err
 		}
 		if got := hex.EncodeToString(hash.Sum(nil)); got != from.SHA256 {
@@ -164,6 +197,21 @@ func (f *Follower) fetch(ctx context.Context, from file, path string) error {
 		}
 		return nil
 	})
+}
+
+// atMost fails at the first byte too many: what a bucket holds has any length.
+type atMost struct {
+	to   io.Writer
+	left int64
+}
+
+var errTooLong = errors.New("longer than its manifest says")
+
+func (a *atMost) Write(p []byte) (int, error) {
+	if a.left -= int64(len(p)); a.left < 0 {
+		return 0, errTooLong
+	}
+	return a.to.Write(p)
 }
 
 // isFile compares a file with what a manifest says of it.

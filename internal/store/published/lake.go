@@ -38,17 +38,28 @@ func (o owner) key() string { return o.Column + "=" + o.ID }
 // state changes when the owner's parts have to be written again.
 func (o owner) state() string { return o.key() + " " + o.Computed + " " + o.Date }
 
-// partition are the folders of the owner's parts, as Hive names them.
+// partition are the folders of the owner's parts, as Hive names them. No folder is called like a column of the files: pyarrow and pandas
+// make a dictionary of what a path says, and refuse a column that is one in the path and a text in the file.
 func (o owner) partition() string {
-	name := o.Column + "=" + url.PathEscape(o.ID)
 	switch o.Column {
 	case "run_id":
-		return filepath.Join("run_date="+o.Date, name)
+		return filepath.Join("run_date="+o.Date, "run="+folderName(o.ID))
 	case "service_week":
 		service, week, _ := strings.Cut(o.ID, "/")
-		return filepath.Join("service="+url.PathEscape(service), "week="+week)
+		return filepath.Join("service_name="+folderName(service), "iso_week="+week)
 	}
-	return name
+	return "source=" + o.ID
+}
+
+// folderName is the id, percent-encoded; of one that no file system would take, its beginning and a hash.
+func folderName(id string) string {
+	const most = 160 // of the 255 bytes that a name may have: "service_name=" and ".tmp" stand beside it
+	name := url.PathEscape(id)
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(id))
+	return strings.TrimRight(name[:most-40], "%0123456789ABCDEF") + "-" + hex.EncodeToString(sum[:16])
 }
 
 // addParts writes the parts that the lake lacks. It returns all that the lake then has

@@ -156,9 +156,17 @@ func same(t *testing.T, path, folder string) {
 // parts are the files of the lake, without the manifest's opinion.
 func parts(t *testing.T, folder string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(folder, "lake"), func(path string, entry os.DirEntry, err error) error {
+	for _, path := range filesIn(t, filepath.Join(folder, "lake")) {
+		found = append(found, strings.TrimPrefix(path, folder+"/lake/"))
+	}
+	return found
+}
+
+func filesIn(t *testing.T, folder string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			found = append(found, strings.TrimPrefix(path, folder+"/lake/"))
+			found = append(found, path)
 		}
 		return err
 	})
@@ -230,8 +238,8 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	change(t, path, folder, aRun("a b/c"), aTrace, aWeek)
 	all := parts(t, folder)
 	for _, want := range []string{
-		"staging.requests/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet", "marts.runs/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet",
-		"staging.arrivals/source_id=1000/part.parquet", "marts.service_hours/service=chat/week=2026-W47/part.parquet", "marts.service_weeks/service=chat/week=2026-W47/part.parquet",
+		"staging.requests/run_date=2026-11-20/run=a%20b%2Fc/part.parquet", "marts.runs/run_date=2026-11-20/run=a%20b%2Fc/part.parquet",
+		"staging.arrivals/source=1000/part.parquet", "marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet", "marts.service_weeks/service_name=chat/iso_week=2026-W47/part.parquet",
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("the lake has no %s; it has %q", want, all)
@@ -263,7 +271,7 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 			t.Errorf("%+v: %v", part, err)
 		}
 	}
-	service := filepath.Join(folder, "lake/marts.service_hours/service=chat/week=2026-W47/part.parquet")
+	service := filepath.Join(folder, "lake/marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet")
 	before, err := os.Stat(service)
 	if err != nil {
 		t.Fatal(err)
@@ -279,8 +287,22 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	}
 	w.Close()
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
-	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source_id=1000/part.parquet") || len(left) == 0 {
+	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)
+	}
+}
+
+// The longest name of a run that a file system does not take as it is still gets a folder, and no other run's.
+func TestARunWithALongNameIsPublished(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := filepath.Join(t.TempDir(), "elsewhere")
+	long := strings.Repeat("прогон ", 20)
+	change(t, path, folder, aRun(long+"1"), aRun(long+"2"))
+	w := opened(t, path)
+	defer w.Close()
+	glob := filepath.Join(folder, "lake/marts.runs/**/*.parquet")
+	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(distinct run_id), count(distinct run)) from read_parquet('%s')", glob)); got != "2 2" {
+		t.Errorf("the lake's runs and their folders: got %q, want 2 2", got)
 	}
 }
 
@@ -357,18 +379,14 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 
 func filesWith(t *testing.T, folder, word string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
+	for _, path := range filesIn(t, folder) {
 		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 			found = append(found, path)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
 
@@ -80,7 +81,7 @@ func capacitySoft(r *week.Report) string {
 func bound(slo week.SLO, name string) string {
 	for _, o := range slo.Objectives {
 		if o.Name == name {
-			return fmt.Sprintf("p%s %s %s", plainNumber(o.Percent), metricName(o.Metric), seconds(o.AtMost))
+			return fmt.Sprintf("%s %s %s", show.Percentile(o.Percent), show.Words(o.Metric), seconds(o.AtMost))
 		}
 	}
 	return name
@@ -159,7 +160,7 @@ func drawCapacity(s *sheet, r *week.Report) {
 		top += rowHeight
 	}
 	for i, k := range s.keys {
-		s.text(inset, top-13-float64(len(s.keys)-1-i)*rowHeight, "", k.class, fit(k.text, isBold(k.class), s.width))
+		s.text(inset, top-13-float64(len(s.keys)-1-i)*rowHeight, "", k.class, fit(k.text, plot.IsBold(k.class), s.width))
 	}
 	g := plot.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + 220, X: plot.Scale{From: from, To: to},
 		Y: plot.Scale{From: -math.Log10(misses.worst), To: -math.Log10(misses.best)}}
@@ -225,7 +226,7 @@ func (s *sheet) missTicks(g *plot.Grid, misses missScale) {
 	var ticks []tick
 	for _, m := range missTicks {
 		if m >= misses.best*0.999 && m <= misses.worst*1.001 {
-			ticks = append(ticks, tick{misses.at(m), plainNumber(math.Round((1-m)*1e7) / 1e5)})
+			ticks = append(ticks, tick{misses.at(m), show.Plain(math.Round((1-m)*1e7) / 1e5)})
 		}
 	}
 	s.ticks(g, ticks)
@@ -286,7 +287,7 @@ func (s *sheet) slo(g *plot.Grid, b week.Basis, misses missScale) {
 	limit := []plot.Point{{X: g.X.From, Y: y}, {X: g.X.To, Y: y}}
 	g.Marks = append(g.Marks, line("var(--limit)", 2, limit...))
 	s.avoid(*g, limit, false)
-	s.names(*g, ending{g.AtY(y), plainNumber((1-*b.AllowedRatio)*100) + thin + "%, the SLO", "s", "var(--limit)", limit})
+	s.names(*g, ending{g.AtY(y), show.Plain((1-*b.AllowedRatio)*100) + thin + "%, the SLO", "s", "var(--limit)", limit})
 }
 
 // probes draws the runs of the search.

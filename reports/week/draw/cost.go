@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
 
@@ -31,22 +32,22 @@ func costPlan(r *week.Report) plan {
 	if r.Sums.CostUSD != nil {
 		paid = *r.Sums.CostUSD
 	}
-	f := Figure{Soft: fmt.Sprintf("By hour, at %s a GPU-hour (%s); needed at the cautious end", dollars(price), r.Price.Source)}
+	f := Figure{Soft: fmt.Sprintf("By hour, at %s a GPU-hour (%s); needed at the cautious end", show.Dollars(price), r.Price.Source)}
 	if r.Price.Source == "" {
-		f.Soft = fmt.Sprintf("By hour, at %s a GPU-hour; needed at the cautious end", dollars(price))
+		f.Soft = fmt.Sprintf("By hour, at %s a GPU-hour; needed at the cautious end", show.Dollars(price))
 	}
 	if r.Sums.MissingHours > 0 {
-		f.Soft += fmt.Sprintf("; not known for %s", count(r.Sums.MissingHours, "hour", "hours"))
+		f.Soft += fmt.Sprintf("; not known for %s", show.Things(r.Sums.MissingHours, "hour", "hours"))
 	}
 	switch {
 	case !n.isKnown:
-		f.Title = fmt.Sprintf("How much of the %s paid was needed is not known", dollars(paid))
+		f.Title = fmt.Sprintf("How much of the %s paid was needed is not known", show.Dollars(paid))
 	case spare == 0:
-		f.Title = fmt.Sprintf("Every GPU of the %s paid was needed in every covered hour", dollars(paid))
+		f.Title = fmt.Sprintf("Every GPU of the %s paid was needed in every covered hour", show.Dollars(paid))
 	case len(n.short()) > 0:
-		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need; %s lacked some", dollars(paid), dollars(spare), count(len(n.short()), "hour", "hours"))
+		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need; %s lacked some", show.Dollars(paid), show.Dollars(spare), show.Things(len(n.short()), "hour", "hours"))
 	default:
-		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need", dollars(paid), dollars(spare))
+		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need", show.Dollars(paid), show.Dollars(spare))
 	}
 	f.Label = f.Title + ". Cost by hour: what is paid and what was needed."
 	return plan{f, func(s *sheet) { drawCost(s, r, n, price) }}

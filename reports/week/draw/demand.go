@@ -83,7 +83,7 @@ func demandTitle(r *week.Report, rates []float64) string {
 		return fmt.Sprintf("Traffic differs from last week’s by no more than chance: %s%s%% (%s to %s)", signed(grown), thin, signed(*c.Low*100), signed(*c.High*100))
 	}
 	if r.Sums.Requests == 0 {
-		return fmt.Sprintf("No request came in %s", count(covered(r), "covered hour", "covered hours"))
+		return fmt.Sprintf("No request came in %s", show.Things(covered(r), "covered hour", "covered hours"))
 	}
 	at := top(rates)
 	return claim(fmt.Sprintf("%s came, at most %s/s, on %s", show.Things(r.Sums.Requests, "request", "requests"), rate(rates[at]), hourName(r.Hours, at)))

@@ -43,10 +43,10 @@ func feltPlan(r *week.Report) plan {
 }
 
 func latencyOf(r *week.Report, metric string) latency {
-	l := latency{name: metricName(metric), rank: "p99", rows: make([]*week.Felt, len(r.Hours)), upper: make([]*week.Bounds, len(r.Hours)), limit: math.NaN()}
+	l := latency{name: show.Words(metric), rank: "p99", rows: make([]*week.Felt, len(r.Hours)), upper: make([]*week.Bounds, len(r.Hours)), limit: math.NaN()}
 	for _, o := range r.SLO.Objectives {
 		if strings.HasPrefix(o.Metric, metric) && (o.Percent == 50 || o.Percent == 95) {
-			l.rank = fmt.Sprintf("p%.0f", o.Percent)
+			l.rank = show.Percentile(o.Percent)
 		}
 	}
 	at := hourAt(r.Hours)
@@ -274,7 +274,7 @@ func (l latency) draw(s *sheet, r *week.Report, top, height float64) plot.Grid {
 	var ticks []tick
 	taken := math.Inf(1)
 	for _, e := range edges {
-		text := plainNumber(e * factor)
+		text := show.Plain(e * factor)
 		pixel := top + height - (l.at(e)-y.From)/(y.To-y.From)*height
 		if taken-pixel < 16 && e != l.limit {
 			text = ""

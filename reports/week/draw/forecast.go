@@ -19,7 +19,7 @@ func forecastPlan(r *week.Report) plan {
 		return plan{}
 	}
 	f := Figure{Title: forecastTitle(r), Soft: forecastSoft(fc)}
-	f.Label = f.Title + fmt.Sprintf(". The weekly peak of %s so far", count(len(fc.History), "week", "weeks"))
+	f.Label = f.Title + fmt.Sprintf(". The weekly peak of %s so far", show.Things(len(fc.History), "week", "weeks"))
 	if len(fc.Ahead) > 0 {
 		f.Label += fmt.Sprintf(", and a forecast with a band for the %d weeks after", len(fc.Ahead))
 	}
@@ -40,13 +40,13 @@ func replicasNow(r *week.Report) int {
 func forecastTitle(r *week.Report) string {
 	fc, now := r.Forecast, replicasNow(r)
 	if fc.Why != "" || len(fc.Ahead) == 0 {
-		return "No forecast after " + count(len(fc.History), "week", "weeks") + " of history"
+		return "No forecast after " + show.Things(len(fc.History), "week", "weeks") + " of history"
 	}
 	if r.Basis.RatePerS == nil {
 		at := fc.Ahead[0]
 		return claim(fmt.Sprintf("Next week’s peak is forecast at %s%srequests/s%s", rate(at.Peak), thin, bandWords(at)))
 	}
-	next := ordinal(now + 1)
+	next := show.Ordinal(now + 1)
 	switch {
 	case thisPeak(fc) > holdsAtMost(r, now):
 		return claim(fmt.Sprintf("The %s replica is needed now: this week’s peak was %s/s, %s hold %s/s", next, rate(thisPeak(fc)), show.Count(now), rate(holdsAtMost(r, now))))
@@ -77,12 +77,7 @@ func holdsAtMost(r *week.Report, n int) float64 {
 	return float64(n) * *r.Basis.RatePerS
 }
 
-func holds(n int) string {
-	if n == 1 {
-		return "1 replica holds"
-	}
-	return show.Count(n) + " replicas hold"
-}
+func holds(n int) string { return show.Things(n, "replica holds", "replicas hold") }
 
 func bandWords(w week.ForecastWeek) string {
 	if w.Low == nil || w.High == nil {
@@ -92,7 +87,7 @@ func bandWords(w week.ForecastWeek) string {
 }
 
 func forecastSoft(fc week.Forecast) string {
-	words := "Busiest five minutes of each week, n = " + count(len(fc.History), "week", "weeks")
+	words := "Busiest five minutes of each week, n = " + show.Things(len(fc.History), "week", "weeks")
 	if fc.Why != "" {
 		return words + "; " + fc.Why
 	}
@@ -162,7 +157,7 @@ func drawForecast(s *sheet, r *week.Report) {
 	if most >= 2000 {
 		thousands = "thousands of "
 		for i := range ticks {
-			ticks[i].text = plainNumber(ticks[i].at / 1000)
+			ticks[i].text = show.Plain(ticks[i].at / 1000)
 		}
 	}
 	unit := thousands + "requests/s in the week’s busiest five minutes"
@@ -202,7 +197,7 @@ func drawForecast(s *sheet, r *week.Report) {
 		s.avoid(g, limit, false)
 		text := holds(h.replicas)
 		if !s.isNarrow { // the margin has no room for the verb
-			text = s.roomFor(count(h.replicas, "replica", "replicas"), show.Count(h.replicas))
+			text = s.roomFor(show.Things(h.replicas, "replica", "replicas"), show.Count(h.replicas))
 		}
 		names = append(names, ending{g.AtY(h.rate), text, "s", "var(--limit)", limit})
 	}
@@ -294,7 +289,7 @@ func around(least, most float64) (plot.Scale, []tick, bool) {
 	var ticks []tick
 	for k := 0; from+float64(k)*step <= most*1.0001; k++ {
 		v := from + float64(k)*step
-		ticks = append(ticks, tick{v, plainNumber(v)})
+		ticks = append(ticks, tick{v, show.Plain(v)})
 	}
 	to := most + 0.06*(most-from)
 	if !(to > from) {
@@ -372,7 +367,7 @@ func (s *sheet) crossings(g *plot.Grid, r *week.Report, axis weekly, hold []hold
 		return nil
 	}
 	var out []crossing
-	next := ordinal(hold[0].replicas + 1)
+	next := show.Ordinal(hold[0].replicas + 1)
 	for _, w := range fc.Ahead {
 		x, ok := axis.at(w)
 		if !ok {

@@ -228,7 +228,7 @@ func (s *sheet) shades(y float64, bounds [4]float64) {
 		s.text(inset, y+8, "", "", "share in a cell")
 		x = textWidth("share in a cell", false) + 14
 	}
-	pct := func(share float64) string { return plainNumber(share * 100) }
+	pct := func(share float64) string { return show.Plain(share * 100) }
 	texts := []string{"below " + pct(bounds[0]) + thin + "%", pct(bounds[0]) + " to " + pct(bounds[1]), pct(bounds[1]) + " to " + pct(bounds[2]), pct(bounds[2]) + " to " + pct(bounds[3]), "above " + pct(bounds[3]) + thin + "%"}
 	for class, text := range texts {
 		w := textWidth(text, false) + 24

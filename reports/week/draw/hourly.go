@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
 
@@ -283,7 +284,7 @@ func fromZero(top float64, n int) (y plot.Scale, ticks []tick, factor float64, u
 		y.To = math.Max(whole, top/factor*1.03)
 	}
 	for k := 0; float64(k)*step <= y.To; k++ {
-		ticks = append(ticks, tick{float64(k) * step, plainNumber(float64(k) * step)})
+		ticks = append(ticks, tick{float64(k) * step, show.Plain(float64(k) * step)})
 	}
 	if top <= 0 {
 		y.To, ticks = 1, []tick{{0, "0"}}

@@ -2,18 +2,27 @@ package draw
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 	"tidemark/reports/plot"
 	"tidemark/reports/week/sample"
 )
 
 var plans = map[string]func(*week.Report) plan{
 	"need": needPlan, "demand": demandPlan, "heat map": heatMapPlan, "capacity": capacityPlan, "felt": feltPlan, "steps": stepsPlan, "cost": costPlan, "forecast": forecastPlan,
+}
+
+// allWeeks are the samples and the odd ones.
+func allWeeks() map[string]*week.Report {
+	weeks := sample.All()
+	maps.Copy(weeks, odd())
+	return weeks
 }
 
 // odd are weeks that a page seldom shows and that a drawing has to bear.
@@ -131,11 +140,7 @@ func ptr[T any](v T) *T { return &v }
 
 // eachLayout lays out every figure of every week at both widths.
 func eachLayout(t *testing.T, look func(t *testing.T, figure string, p plan, s *sheet)) {
-	weeks := sample.All()
-	for name, r := range odd() {
-		weeks[name] = r
-	}
-	for name, r := range weeks {
+	for name, r := range allWeeks() {
 		for figure, make := range plans {
 			p := make(r)
 			if p.on == nil {
@@ -209,11 +214,7 @@ func TestAnHourHasTheSamePlaceInEveryChart(t *testing.T) {
 }
 
 func TestTitlesAreFindings(t *testing.T) {
-	weeks := sample.All()
-	for name, r := range odd() {
-		weeks[name] = r
-	}
-	for name, r := range weeks {
+	for name, r := range allWeeks() {
 		for figure, make := range plans {
 			p := make(r)
 			if p.on == nil {
@@ -267,7 +268,7 @@ func TestReportsWithoutTheFiguresHaveNoDrawing(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
-		ordinal(1): "1st", ordinal(12): "12th", ordinal(23): "23rd", mondayName("2026-W47"): "16 November", mondayName("2027-W01"): "4 January", mondayName("2026-W53"): "28 December",
+		show.Ordinal(1): "1st", show.Ordinal(12): "12th", show.Ordinal(23): "23rd", mondayName("2026-W47"): "16 November", mondayName("2027-W01"): "4 January", mondayName("2026-W53"): "28 December",
 		signed(-0.6): "−0.6", signed(2.24): "+2.2", signed(-0.01): "0.0", seconds(0.05): "50\u202fms", seconds(2.5): "2.5\u202fs",
 		lower("A GPU runs slow"): "a GPU runs slow", lower("KV cache is full"): "KV cache is full", claim(strings.Repeat("x", 91), "short"): "short",
 	} {

@@ -279,7 +279,7 @@ func (n needs) scale() (y plot.Scale, ticks []tick, unit string) {
 		factor, unit = 1000, "GPUs, thousands"
 	}
 	for v := 0.0; v <= top; v += step {
-		ticks = append(ticks, tick{v, plainNumber(v / factor)})
+		ticks = append(ticks, tick{v, show.Plain(v / factor)})
 	}
 	return plot.Scale{From: 0, To: math.Max(top, 1) * 1.06}, ticks, unit
 }

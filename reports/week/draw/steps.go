@@ -90,7 +90,7 @@ func (t tokenTime) title(r *week.Report) string {
 func (t tokenTime) soft(r *week.Report) string {
 	words := fmt.Sprintf("TPOT of each hour, n = %d, against the prediction at that hour’s batch (%.0f to %.0f sequences a replica) and context, term by term from the bottom", t.hours, t.batch[0], t.batch[1])
 	if r.Sums.BandRatio != nil {
-		words += fmt.Sprintf("; dashed: predicted, with its band of ± %s%s%%", plainNumber(math.Round(*r.Sums.BandRatio*1000)/10), thin)
+		words += fmt.Sprintf("; dashed: predicted, with its band of ± %s%s%%", show.Plain(math.Round(*r.Sums.BandRatio*1000)/10), thin)
 	} else {
 		words += "; dashed: predicted, with its band"
 	}

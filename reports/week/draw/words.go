@@ -47,34 +47,13 @@ func signed(x float64) string {
 	return "+" + tenths(x)
 }
 
-func dollars(x float64) string {
-	if math.Abs(x) >= 100 {
-		return "$" + show.Count(x)
-	}
-	return "$" + strconv.FormatFloat(x, 'f', 2, 64)
-}
-
 // seconds writes a bound of a bucket or of an SLO in its shortest form: 1 s, 50 ms.
 func seconds(x float64) string {
-	if x < 1 {
-		return plainNumber(x*1e3) + thin + "ms"
-	}
-	return plainNumber(x) + thin + "s"
-}
-
-func plainNumber(x float64) string {
-	return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64)
+	return strings.ReplaceAll(show.Setting(x), " ", thin)
 }
 
 // rate writes requests a second.
 func rate(x float64) string { return show.Figures(x) }
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return show.Count(n) + " " + many
-}
 
 var days = [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
@@ -147,36 +126,6 @@ func mondayName(isoWeek string) string {
 }
 
 // ordinal is 7th.
-func ordinal(n int) string {
-	suffix := "th"
-	if n%100 < 11 || n%100 > 13 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return show.Count(n) + suffix
-}
-
-// metricName is how a page calls a metric: TTFT.
-func metricName(metric string) string {
-	switch {
-	case strings.HasSuffix(metric, "_from_due"):
-		return metricName(strings.TrimSuffix(metric, "_from_due")) + " from due"
-	case strings.HasPrefix(metric, "ttft"):
-		return "TTFT"
-	case strings.HasPrefix(metric, "tpot"):
-		return "TPOT"
-	case strings.HasPrefix(metric, "e2e"):
-		return "E2E"
-	}
-	return strings.ReplaceAll(metric, "_", " ")
-}
-
 // binds says in words what an objective is about.
 func binds(objective string) string {
 	for part, words := range map[string]string{"ttft": "time to first token", "tpot": "time per token", "e2e": "time to the last token", "itl": "time between tokens"} {

@@ -16,22 +16,23 @@ import (
 )
 
 func CheckCommand() *cli.Command {
+	c := &kit.Call{}
 	return &cli.Command{
 		Name:  "check",
 		Usage: "run every check; exits 1 when a row breaks a truth",
 		Description: `Example:
   tidemark check --json`,
-		Flags:  kit.WithTableFlags(),
-		Action: runCheck,
+		Flags:  c.TableFlags(),
+		Action: c.Do(func() error { return runCheck(c) }),
 	}
 }
 
 // runCheck exits with 1 if a check finds rows that break it.
-func runCheck(c *cli.Context) error {
-	if err := kit.NoArguments(c, "tidemark check --help"); err != nil {
+func runCheck(c *kit.Call) error {
+	if err := c.NoArguments("tidemark check --help"); err != nil {
 		return err
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := analysis.RunChecks(ctx, w.DB())
 		if err != nil {
 			return err
@@ -44,7 +45,7 @@ func runCheck(c *cli.Context) error {
 				broken++
 			}
 		}
-		if err := kit.PrintTable(c, table); err != nil {
+		if err := c.PrintTable(table); err != nil {
 			return err
 		}
 		if broken > 0 {

@@ -30,7 +30,13 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type publishFlags struct {
+	kit.Call
+	replace, off bool
+}
+
 func PublishCommand() *cli.Command {
+	f := &publishFlags{}
 	return &cli.Command{
 		Name:  "publish",
 		Usage: "bring the published copy up to date, or end publishing",
@@ -45,15 +51,16 @@ is in the AWS variables, another server than AWS in $AWS_ENDPOINT_URL.
 Example:
   tidemark publish
   duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
-		Flags: kit.WithWarehouseFlags(
-			&cli.BoolFlag{Name: "replace", Usage: "publish where another warehouse is published"},
-			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\""},
+		Flags: f.WarehouseFlags(
+			&cli.BoolFlag{Name: "replace", Usage: "publish where another warehouse is published", Destination: &f.replace},
+			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\"", Destination: &f.off},
 		),
-		Action: runPublish,
+		Action: f.Do(f.run),
 	}
 }
 
 func UpgradeCommand() *cli.Command {
+	c := &kit.Call{}
 	return &cli.Command{
 		Name:  "upgrade",
 		Usage: "bring the warehouse to this version of tidemark",
@@ -63,85 +70,85 @@ says it in another way, which takes a second for some thousand requests.
 
 Example:
   tidemark upgrade --warehouse fleet.duckdb`,
-		Flags: kit.WithWarehouseFlags(),
-		Action: func(c *cli.Context) error {
-			if err := kit.NoArguments(c, "name the warehouse with --warehouse FILE"); err != nil {
+		Flags: c.WarehouseFlags(),
+		Action: c.Do(func() error {
+			if err := c.NoArguments("name the warehouse with --warehouse FILE"); err != nil {
 				return err
 			}
-			return kit.WithWarehouse(c.Context, c, warehouse.Update, func(_ context.Context, w *warehouse.Warehouse) error {
+			return c.WithWarehouse(c.Context, warehouse.Update, func(_ context.Context, w *warehouse.Warehouse) error {
 				if w.IsRenewed() {
-					kit.Remark(c, "%s is of this version now, tidemark %s", w.Path(), kit.Version)
+					c.Remark("%s is of this version now, tidemark %s", w.Path(), kit.Version)
 				} else {
-					kit.Remark(c, "%s is of this version already, tidemark %s", w.Path(), kit.Version)
+					c.Remark("%s is of this version already, tidemark %s", w.Path(), kit.Version)
 				}
 				return nil
 			})
-		},
+		}),
 	}
 }
 
-func runPublish(c *cli.Context) error {
-	folder := kit.PublishedFolder(c)
-	if err := errors.Join(kit.NoArguments(c, "name the warehouse with --warehouse FILE, and the folder with --publish DIR"), kit.NotASnapshot(c)); err != nil {
+func (f *publishFlags) run() error {
+	folder := f.PublishedFolder()
+	if err := errors.Join(f.NoArguments("name the warehouse with --warehouse FILE, and the folder with --publish DIR"), f.NotASnapshot()); err != nil {
 		return err
 	}
 	if folder == published.Off {
 		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
 	}
-	if err := kit.Exclusive(c, "replace", "off"); err != nil {
+	if err := f.Exclusive("replace", "off"); err != nil {
 		return err
 	}
-	bucket, isBucket, err := kit.BucketOf(c, "publish")
+	bucket, isBucket, err := f.BucketOf("publish", f.Publish)
 	if err != nil {
 		return err
 	}
-	if isBucket && c.Bool("off") {
-		if err := published.SwitchOffBucket(c.Context, c.String("warehouse"), bucket, kit.Version); err != nil {
+	if isBucket && f.off {
+		if err := published.SwitchOffBucket(f.Context, f.Warehouse, bucket, kit.Version); err != nil {
 			return err
 		}
-		kit.Tell(c, "nothing is published in %s any more, and what was is removed; %s stays", bucket, folder)
+		f.Tell("nothing is published in %s any more, and what was is removed; %s stays", bucket, folder)
 		return nil
 	}
-	if c.Bool("off") {
-		return switchOff(c, folder)
+	if f.off {
+		return switchOff(&f.Call, folder)
 	}
-	if err := publishFolder(c, folder, c.Bool("replace") && !isBucket); err != nil || !isBucket {
+	if err := publishFolder(&f.Call, folder, f.replace && !isBucket); err != nil || !isBucket {
 		return err
 	}
-	return publishBucket(c, bucket)
+	return f.publishBucket(bucket)
 }
 
-func switchOff(c *cli.Context, folder string) error {
-	err := published.CheckOwner(c.String("warehouse"), folder)
+func switchOff(c *kit.Call, folder string) error {
+	err := published.CheckOwner(c.Warehouse, folder)
 	if err == nil {
-		err = published.SwitchOff(c.String("warehouse"), folder)
+		err = published.SwitchOff(c.Warehouse, folder)
 	}
 	if err != nil {
 		return err
 	}
-	kit.Tell(c, "nothing is published any more; what was published in %s is removed", folder)
+	c.Tell("nothing is published any more; what was published in %s is removed", folder)
 	return nil
 }
 
 // publishFolder is the verb's work on a folder.
-func publishFolder(c *cli.Context, folder string, replace bool) error {
+func publishFolder(c *kit.Call, folder string, replace bool) error {
 	if replace {
 		if err := published.Forget(folder); err != nil {
 			return err
 		}
 	}
-	if err := published.CheckOwner(c.String("warehouse"), folder); err != nil {
+	if err := published.CheckOwner(c.Warehouse, folder); err != nil {
 		return err
 	}
 	if err := published.SwitchOn(folder); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.String("warehouse")); err != nil {
-		return hint.Errorf("warehouse %s: %w", c.String("warehouse"), errors.Unwrap(err)).Hint("name one with --warehouse FILE")
+	if _, err := os.Stat(c.Warehouse); err != nil {
+		return hint.Errorf("warehouse %s: %w", c.Warehouse, errors.Unwrap(err)).Hint("name one with --warehouse FILE")
 	}
 	var w *warehouse.Warehouse
-	err := kit.Patiently(c.Context, c, c.Duration("wait"), func() (err error) {
-		w, err = warehouse.Open(kit.TellingRenewal(c.Context, c), c.String("warehouse"), warehouse.Update)
+	err := c.Patiently(c.Context, c.Wait, func() (err error) {
+		w, err = warehouse.Open(c.TellingRenewal(c.Context), c.Warehouse, warehouse.Update)
 		return err
 	})
 	if err != nil {
@@ -154,30 +161,30 @@ func publishFolder(c *cli.Context, folder string, replace bool) error {
 		return err
 	}
 	if result.Damaged > 0 {
-		kit.Remark(c, "missing or damaged, and made anew: %s", show.Things(result.Damaged, "file", "files"))
+		c.Remark("missing or damaged, and made anew: %s", show.Things(result.Damaged, "file", "files"))
 	}
 	if result.Bytes == 0 {
-		kit.Remark(c, "%s is of the present state", folder)
+		c.Remark("%s is of the present state", folder)
 		return nil
 	}
-	kit.Remark(c, "published in %s: %s", folder, kit.Megabytes(result.Bytes))
+	c.Remark("published in %s: %s", folder, kit.Megabytes(result.Bytes))
 	return nil
 }
 
 // publishBucket is the verb's work on a bucket, once the folder is up to date.
-func publishBucket(c *cli.Context, bucket objects.Address) error {
-	sent, err := published.Send(c.Context, c.String("warehouse"), bucket, kit.Version, c.Bool("replace"), true)
-	kit.TellUnguarded(c, bucket, sent)
+func (f *publishFlags) publishBucket(bucket objects.Address) error {
+	sent, err := published.Send(f.Context, f.Warehouse, bucket, kit.Version, f.replace, true)
+	f.TellUnguarded(bucket, sent)
 	if err != nil {
 		return err
 	}
 	if sent.Damaged > 0 {
-		kit.Remark(c, "missing or damaged, and made anew: %s", show.Things(sent.Damaged, "object", "objects"))
+		f.Remark("missing or damaged, and made anew: %s", show.Things(sent.Damaged, "object", "objects"))
 	}
 	if sent.Objects == 0 {
-		kit.Remark(c, "%s is of the present state", bucket)
+		f.Remark("%s is of the present state", bucket)
 		return nil
 	}
-	kit.Remark(c, "published in %s: %s", bucket, kit.SentWords(sent))
+	f.Remark("published in %s: %s", bucket, kit.SentWords(sent))
 	return nil
 }

@@ -32,7 +32,16 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type calibrateFlags struct {
+	kit.Call
+	kit.Deployment
+	points        string
+	isDry, isList bool
+	forgotten     *int64
+}
+
 func CalibrateCommand() *cli.Command {
+	f := &calibrateFlags{}
 	return &cli.Command{
 		Name:      "calibrate",
 		Usage:     "constants of one deployment from measurements, with intervals",
@@ -52,94 +61,91 @@ With --points the measurements are the rows of a CSV instead, as "predict
 Examples:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle
   tidemark calibrate --points points.csv --gpu H100 --model llama-3.1-8b`,
-		Flags: kit.WithTableFlags(append(
-			kit.DeploymentFlags(),
-			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing"},
-			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations"},
-			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants"},
+		Flags: f.TableFlags(append(
+			f.Deployment.Flags(),
+			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not", Destination: &f.points},
+			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing", Destination: &f.isDry},
+			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations", Destination: &f.isList},
+			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants", Action: kit.Said(&f.forgotten)},
 		)...),
-		Action: runCalibrate,
+		Action: f.Do(f.run),
 	}
 }
 
-// runCalibrate lists, forgets or makes calibrations, depending on the flags.
-func runCalibrate(c *cli.Context) error {
-	isList, isForget := c.Bool("list"), c.IsSet("forget")
+// run lists, forgets or makes calibrations, depending on the flags.
+func (f *calibrateFlags) run() error {
+	isForget, flag := f.forgotten != nil, f.First()
 	switch {
-	case isList && isForget || (isList || isForget) && (c.NArg() > 0 || c.Bool("dry-run") || c.IsSet("points")):
+	case f.isList && isForget || (f.isList || isForget) && (f.Args.Len() > 0 || f.isDry || f.points != ""):
 		return hint.Misuse("calibrate: runs, --points, --list and --forget exclude each other")
-	case c.IsSet("points") && c.NArg() > 0:
+	case f.points != "" && f.Args.Len() > 0:
 		return hint.Misuse("calibrate: runs or --points, not both").Hint("a run is calibrated on by its requests; take it in and name it alone")
-	case isList:
-		return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-			return listCalibrations(ctx, c, w)
+	case f.points == "" && flag != "":
+		return hint.Misuse("calibrate: --%s is for --points; a run has its own deployment", flag).Hint("leave it out")
+	case f.isList:
+		return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return listCalibrations(ctx, &f.Call, w)
 		})
-	case !isForget && c.NArg() == 0 && !c.IsSet("points"):
+	case !isForget && f.Args.Len() == 0 && f.points == "":
 		return hint.Misuse("calibrate: no run named").Hint(`"tidemark runs" lists the runs`)
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.WithWarehouse(f.Context, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
 		if isForget {
-			return forgetCalibration(ctx, c, w)
+			return f.forgetCalibration(ctx, w)
 		}
-		return calibrate(ctx, c, w)
+		return f.calibrate(ctx, w)
 	})
 }
 
 // calibrate fits constants to the runs and stores them, unless the user only wants
 // to see them.
-func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	calibration, err := fitCalibration(ctx, c, w)
+func (f *calibrateFlags) calibrate(ctx context.Context, w *warehouse.Warehouse) error {
+	calibration, err := f.fitCalibration(ctx, w)
 	if err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") && !calibration.IsWorse() {
+	if !f.isDry && !calibration.IsWorse() {
 		if err := calibration.Keep(ctx, w.DB()); err != nil {
 			return err
 		}
 	}
-	if err := printCalibration(c, calibration); err != nil {
+	if err := printCalibration(&f.Call, calibration); err != nil {
 		return err
 	}
 	for _, warning := range calibration.Warnings {
-		kit.Tell(c, "calibrate: warning: %s", warning)
+		f.Tell("calibrate: warning: %s", warning)
 	}
 	if calibration.IsWorse() {
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("calibrate: nothing was kept: predictions of these measurements would be off by %s %% (median), and by %s %% without it",
 			percent(calibration.After.Median), percent(calibration.Before.Median)).Hint(`what is off is no constant of the deployment: ask "tidemark diagnose"`)}
 	}
 	if calibration.ID == 0 {
-		kit.Tell(c, "nothing was kept")
+		f.Tell("nothing was kept")
 		return nil
 	}
-	kit.Tell(c, "kept as calibration %d: predictions of this deployment use it from now on; tidemark calibrate --forget %d%s takes it back",
-		calibration.ID, calibration.ID, kit.WarehouseWords(c))
+	f.Tell("kept as calibration %d: predictions of this deployment use it from now on; tidemark calibrate --forget %d%s takes it back",
+		calibration.ID, calibration.ID, f.WarehouseWords())
 	return nil
 }
 
 // fitCalibration fits to the named runs, or to the points of a file.
-func fitCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (analysis.Calibration, error) {
-	path := c.String("points")
-	if path == "" {
-		runs, err := analysis.RunIDs(ctx, w.DB(), c.Args().Slice())
+func (f *calibrateFlags) fitCalibration(ctx context.Context, w *warehouse.Warehouse) (analysis.Calibration, error) {
+	if f.points == "" {
+		runs, err := analysis.RunIDs(ctx, w.DB(), f.Args.Slice())
 		if err != nil {
 			return analysis.Calibration{}, err
 		}
 		return analysis.Calibrate(ctx, w.DB(), runs, time.Now())
 	}
-	base, err := kit.GivenDeployment(c)
+	points, err := readPoints(&f.Call, f.points)
 	if err != nil {
 		return analysis.Calibration{}, err
 	}
-	points, err := readPoints(c, path)
-	if err != nil {
-		return analysis.Calibration{}, err
-	}
-	name := filepath.Base(path)
-	if path == "-" {
+	name := filepath.Base(f.points)
+	if f.points == "-" {
 		name = "stdin"
 	}
-	calibration, err := analysis.CalibratePoints(ctx, w.DB(), points, analysis.Point{Deployment: base}, name, time.Now())
+	calibration, err := analysis.CalibratePoints(ctx, w.DB(), points, analysis.Point{Deployment: f.Said}, name, time.Now())
 	if err != nil {
 		return calibration, fmt.Errorf("calibrate: %s: %w", name, err)
 	}
@@ -147,14 +153,14 @@ func fitCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse)
 }
 
 // printCalibration says what changed, and why the rest did not.
-func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, calibration.Table())
+func printCalibration(c *kit.Call, calibration analysis.Calibration) error {
+	if c.IsForPrograms() {
+		return c.PrintTable(calibration.Table())
 	}
 	if calibration.Points > 0 {
-		kit.Remark(c, "%s: %s of %s.", deploymentText(calibration.Deployment), show.Things(calibration.Points, "measured point", "measured points"), calibration.Runs[0])
+		c.Remark("%s: %s of %s.", deploymentText(calibration.Deployment), show.Things(calibration.Points, "measured point", "measured points"), calibration.Runs[0])
 	} else {
-		kit.Remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
+		c.Remark("%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
 			kit.Whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), kit.Tenths(calibration.Weight))
 	}
 	fmt.Fprintln(c.App.Writer)
@@ -168,14 +174,14 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 		}
 		shown.Rows = append(shown.Rows, calibratedRow(one.Name, one.Format, one.Before, one.Value, one.Low, one.High))
 	}
-	if err := kit.PrintTable(c, shown); err != nil {
+	if err := c.PrintTable(shown); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.App.Writer)
 	if len(reasons) > 0 {
-		kit.Remark(c, "What these measurements do not tell: %s.", strings.Join(slices.Compact(reasons), "; "))
+		c.Remark("What these measurements do not tell: %s.", strings.Join(slices.Compact(reasons), "; "))
 	}
-	kit.Remark(c, "Of the measurements that it was fitted to, the prediction was off by %s %% (median; bias %s %%) before and by %s %% (%s %%) after. How right it is of others only another run can tell.",
+	c.Remark("Of the measurements that it was fitted to, the prediction was off by %s %% (median; bias %s %%) before and by %s %% (%s %%) after. How right it is of others only another run can tell.",
 		percent(calibration.Before.Median), percent(calibration.Before.Bias), percent(calibration.After.Median), percent(calibration.After.Bias))
 	return nil
 }
@@ -192,16 +198,16 @@ func constantText(name string, value float64) string {
 }
 
 // listCalibrations shows what is stored and from which runs it came.
-func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+func listCalibrations(ctx context.Context, c *kit.Call, w *warehouse.Warehouse) error {
 	table, err := analysis.Calibrations(ctx, w.DB())
 	if err != nil {
 		return err
 	}
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, table)
+	if c.IsForPrograms() {
+		return c.PrintTable(table)
 	}
 	if len(table.Rows) == 0 {
-		kit.Remark(c, "None is kept: predictions use the built-in constants. tidemark calibrate RUN makes one.")
+		c.Remark("None is kept: predictions use the built-in constants. tidemark calibrate RUN makes one.")
 		return nil
 	}
 	rows := kit.RowsOf(table)
@@ -220,12 +226,12 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 		if first.Number("requests") == 0 {
 			of = "points of " + first.Text("run_ids")
 		}
-		kit.Remark(c, "Calibration %s, %s, %s: %s.", first.Text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly), of, deploymentText(deployment.Deployment{
+		c.Remark("Calibration %s, %s, %s: %s.", first.Text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly), of, deploymentText(deployment.Deployment{
 			GPU: first.Text("gpu"), CatalogModel: first.Text("model"), TensorParallelSize: int(first.Number("tensor_parallel_size")),
 			Quantization: first.Text("weight_format"), KVCacheDtype: first.Text("kv_format"), Engine: first.Text("engine"), EngineVersion: first.Text("engine_version"),
 		}))
 		fmt.Fprintln(c.App.Writer)
-		if err := kit.PrintTable(c, shown); err != nil {
+		if err := c.PrintTable(shown); err != nil {
 			return err
 		}
 	}
@@ -255,12 +261,11 @@ func forFormat(format string) string {
 
 // forgetCalibration removes a stored calibration; predictions use the built-in
 // constants again.
-func forgetCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	id := c.Int64("forget")
-	constants, err := analysis.ForgetCalibration(ctx, w.DB(), id)
+func (f *calibrateFlags) forgetCalibration(ctx context.Context, w *warehouse.Warehouse) error {
+	constants, err := analysis.ForgetCalibration(ctx, w.DB(), *f.forgotten)
 	if err != nil {
 		return err
 	}
-	kit.Tell(c, "calibration %d is forgotten: %d constants of its deployment are as they were before it", id, constants)
+	f.Tell("calibration %d is forgotten: %d constants of its deployment are as they were before it", *f.forgotten, constants)
 	return nil
 }

@@ -20,13 +20,20 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
-	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 )
 
+type fitFlags struct {
+	kit.Call
+	kit.Deployment
+	analysis.Memory // what the user knows better than the catalogue, from nvidia-smi and from the engine's log
+	kvTokens        int64
+}
+
 func FitCommand() *cli.Command {
+	f := &fitFlags{}
 	return &cli.Command{
 		Name:  "fit",
 		Usage: "does a model fit, and how many requests fit with it",
@@ -37,75 +44,52 @@ fits.
 
 Example:
   tidemark fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
-		Flags: kit.WithTableFlags(append(kit.DeploymentFlags(),
-			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048},
-			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`"},
-			&cli.Int64Flag{Name: "shared-prefix-tokens", Usage: "of these, the same in all requests: `TOKENS`"},
-			&cli.StringFlag{Name: "memory", Usage: "of one GPU as nvidia-smi says it: `143771MiB` (default: the catalogue's)"},
-			&cli.StringFlag{Name: "weights", Usage: "on one GPU as the log says it: `67.7GiB` (default: from the model)"},
-			&cli.StringFlag{Name: "other-memory", Usage: "kept for activations, graphs, NCCL: `5.5GiB` (default: 3.9GiB)"},
-			&cli.Int64Flag{Name: "kv-tokens", Usage: "as the log says it: \"GPU KV cache size: `TOKENS` tokens\""},
+		Flags: f.TableFlags(append(f.Deployment.Flags(),
+			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048, Destination: &f.Tokens, Action: kit.AtLeastOne[int64]("tokens")},
+			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`", Destination: &f.OutputTokens},
+			&cli.Int64Flag{Name: "shared-prefix-tokens", Usage: "of these, the same in all requests: `TOKENS`", Destination: &f.SharedTokens},
+			&cli.StringFlag{Name: "memory", Usage: "of one GPU as nvidia-smi says it: `143771MiB` (default: the catalogue's)", Action: kit.Size("memory", &f.MemoryBytes)},
+			&cli.StringFlag{Name: "weights", Usage: "on one GPU as the log says it: `67.7GiB` (default: from the model)", Action: kit.Size("weights", &f.WeightBytes)},
+			&cli.StringFlag{Name: "other-memory", Usage: "kept for activations, graphs, NCCL: `5.5GiB` (default: 3.9GiB)", Action: kit.Size("other-memory", &f.OtherBytes)},
+			&cli.Int64Flag{Name: "kv-tokens", Usage: "as the log says it: \"GPU KV cache size: `TOKENS` tokens\"", Destination: &f.kvTokens, Action: kit.AtLeastOne[int64]("kv-tokens")},
 		)...),
-		Action: runFit,
+		Action: f.Do(f.run),
 	}
 }
 
-// runFit prints the sum in any case. Where the model does not fit, the error comes after
+// run prints the sum in any case. Where the model does not fit, the error comes after
 // the table and names the nearest change that would help.
-func runFit(c *cli.Context) error {
-	if err := kit.NoArguments(c, "name GPU and model by --gpu and --model"); err != nil {
+func (f *fitFlags) run() error {
+	if err := f.NoArguments("name GPU and model by --gpu and --model"); err != nil {
 		return err
 	}
-	if err := kit.RequireFlags(c, "gpu", "model"); err != nil {
+	if err := f.Require("gpu", "model"); err != nil {
 		return err
 	}
-	d, _, err := kit.DeploymentOf(c)
-	if err != nil {
-		return err
+	if f.kvTokens > 0 {
+		f.KVTokens = new(float64(f.kvTokens))
 	}
-	memory, err := memoryOf(c)
-	if err != nil {
-		return err
-	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := analysis.Fit(ctx, w.DB(), d, memory)
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.Fit(ctx, w.DB(), f.Said, f.Memory)
 		if err != nil {
 			return err
 		}
 		row := kit.RowsOf(table)[0]
 		isFitting := row.Text("verdict") == "fits"
-		if kit.IsForPrograms(c) {
-			err = kit.PrintTable(c, table)
+		if f.IsForPrograms() {
+			err = f.PrintTable(table)
 		} else {
-			err = printFit(c, row)
+			err = printFit(&f.Call, row)
 		}
 		if err != nil || isFitting {
 			return err
 		}
-		return doesNotFit(ctx, c, w, d, memory, row)
+		return f.doesNotFit(ctx, w, row)
 	})
 }
 
-// memoryOf reads what the user knows better than the catalogue, from nvidia-smi and from
-// the engine's log. Unset fields stay nil and come from the catalogue.
-func memoryOf(c *cli.Context) (m analysis.Memory, err error) {
-	if err := kit.PositiveFlags(c, "tokens", "kv-tokens"); err != nil {
-		return m, err
-	}
-	m = analysis.Memory{Tokens: c.Int64("tokens"), OutputTokens: c.Int64("output-tokens"), SharedTokens: c.Int64("shared-prefix-tokens")}
-	if c.IsSet("kv-tokens") {
-		m.KVTokens = new(float64(c.Int64("kv-tokens")))
-	}
-	for flag, into := range map[string]**float64{"memory": &m.MemoryBytes, "weights": &m.WeightBytes, "other-memory": &m.OtherBytes} {
-		if *into, err = kit.BytesOf(c, flag); err != nil {
-			return m, err
-		}
-	}
-	return m, nil
-}
-
 // printFit is the sum for people, and what it means.
-func printFit(c *cli.Context, row kit.RowOf) error {
+func printFit(c *kit.Call, row kit.RowOf) error {
 	fmt.Fprintf(c.App.Writer, "%s in %s on %s x %s, KV cache in %s: %s\n\n", row.Text("model"), row.Text("weight_format"),
 		row.Text("tensor_parallel_size"), row.Text("gpu"), row.Text("kv_format"), row.Text("verdict"))
 	table := kit.TableOf("on each GPU", "     GB", "    GiB", "that is")
@@ -119,12 +103,12 @@ func printFit(c *cli.Context, row kit.RowOf) error {
 		bytes := row.Number(part.column)
 		table.Rows = append(table.Rows, []any{part.name, fmt.Sprintf("%7.1f", bytes/1e9), fmt.Sprintf("%7.1f", bytes/(1<<30)), part.what})
 	}
-	if err := kit.PrintTable(c, table); err != nil {
+	if err := c.PrintTable(table); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.App.Writer)
 	for _, sentence := range fitSentences(row) {
-		kit.Remark(c, "%s", sentence)
+		c.Remark("%s", sentence)
 	}
 	return nil
 }
@@ -169,7 +153,7 @@ func fitSentences(row kit.RowOf) []string {
 	if heads, gpus := row.Number("kv_heads"), row.Number("tensor_parallel_size"); heads == 0 && gpus > 1 {
 		said = append(said, "The latent cache is the same on each GPU: more of them hold no more requests of it than the weights leave room for.")
 	} else if heads > 0 && gpus > heads {
-		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", kit.Whole(gpus), kit.Whole(heads), show.Figures(gpus/heads)))
+		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", kit.Whole(gpus), kit.Whole(heads), show.Figures(analysis.HeadCopies(gpus, heads))))
 	}
 	return append(said, widened(row)...)
 }
@@ -188,8 +172,8 @@ func widened(row kit.RowOf) []string {
 }
 
 // doesNotFit says what would, each by one change.
-func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d deployment.Deployment, m analysis.Memory, row kit.RowOf) error {
-	options, err := analysis.FitOptions(ctx, w.DB(), d, m)
+func (f *fitFlags) doesNotFit(ctx context.Context, w *warehouse.Warehouse, row kit.RowOf) error {
+	options, err := analysis.FitOptions(ctx, w.DB(), f.Said, f.Memory)
 	if err != nil {
 		return err
 	}
@@ -198,8 +182,8 @@ func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d d
 		best := kit.RowsOf(options)[0]
 		todo = fmt.Sprintf("%s x %s in %s would do", best.Text("tensor_parallel_size"), best.Text("gpu"), best.Text("weight_format"))
 	}
-	if !kit.IsForPrograms(c) && len(options.Rows) > 0 {
-		if err := printOptions(c, options); err != nil {
+	if !f.IsForPrograms() && len(options.Rows) > 0 {
+		if err := printOptions(&f.Call, options); err != nil {
 			return err
 		}
 	}
@@ -208,7 +192,7 @@ func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d d
 }
 
 // printOptions lists deployments that differ in one thing and fit.
-func printOptions(c *cli.Context, options analysis.Table) error {
+func printOptions(c *kit.Call, options analysis.Table) error {
 	fmt.Fprintf(c.App.Writer, "\nWhat would, by one change:\n\n")
 	table := kit.TableOf("change", "GPUs", "weights", "GB each", "KV tokens", "requests")
 	for _, row := range kit.RowsOf(options) {
@@ -217,5 +201,5 @@ func printOptions(c *cli.Context, options analysis.Table) error {
 			kit.Gigabytes(row.Number("weight_bytes")), kit.Whole(row.Number("kv_tokens")), kit.Tenths(row.Number("requests")),
 		})
 	}
-	return kit.PrintTable(c, table)
+	return c.PrintTable(table)
 }

@@ -20,13 +20,20 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
-	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 )
 
+type kvFlags struct {
+	kit.Call
+	kit.Deployment
+	tokens                 cli.Int64Slice
+	heads, layers, headDim int
+}
+
 func KVCommand() *cli.Command {
+	f := &kvFlags{}
 	return &cli.Command{
 		Name:  "kv",
 		Usage: "what a context costs in KV cache",
@@ -39,84 +46,76 @@ time that reading takes in each step.
 Example:
   tidemark kv --model llama-3.1-70b --tokens 2048
   tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
-		Flags: kit.WithTableFlags(append(kit.DeploymentFlags(),
-			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048)},
-			&cli.IntFlag{Name: "heads", Usage: "use the plain formula with `N` KV heads, not the model's"},
-			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers"},
-			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head"},
+		Flags: f.TableFlags(append(f.Deployment.Flags(),
+			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048), Destination: &f.tokens},
+			&cli.IntFlag{Name: "heads", Usage: "use the plain formula with `N` KV heads, not the model's", Destination: &f.heads, Action: kit.AtLeastOne[int]("heads")},
+			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers", Destination: &f.layers, Action: kit.AtLeastOne[int]("layers")},
+			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head", Destination: &f.headDim, Action: kit.AtLeastOne[int]("head-dim")},
 		)...),
-		Action: runKV,
+		Action: f.Do(f.run),
 	}
 }
 
-// runKV decides between a model of the catalogue and the plain formula. The formula needs
+// run decides between a model of the catalogue and the plain formula. The formula needs
 // all three of --layers, --heads and --head-dim.
-func runKV(c *cli.Context) error {
-	if err := kit.NoArguments(c, "name the model by --model"); err != nil {
+func (f *kvFlags) run() error {
+	if err := f.NoArguments("name the model by --model"); err != nil {
 		return err
 	}
-	if err := kit.PositiveFlags(c, "heads", "layers", "head-dim"); err != nil {
-		return err
-	}
-	isPlain := c.IsSet("layers") || c.IsSet("head-dim")
-	for _, f := range deployment.Fields {
-		if isPlain && f.Flag != "catalog-model" && c.IsSet(f.Flag) {
-			return hint.Misuse("kv: --%s wants --model", f.Flag)
-		}
-	}
+	isPlain := f.layers > 0 || f.headDim > 0
+	flag := f.First("catalog_model")
 	switch {
-	case isPlain && c.IsSet("model"):
+	case isPlain && flag != "":
+		return hint.Misuse("kv: --%s wants --model", flag)
+	case isPlain && f.Said.CatalogModel != "":
 		return hint.Misuse("kv: --layers and --head-dim are of a model without --model")
-	case isPlain && !(c.IsSet("layers") && c.IsSet("head-dim") && c.IsSet("heads")):
+	case isPlain && !(f.layers > 0 && f.headDim > 0 && f.heads > 0):
 		return hint.Misuse("kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
-	case c.IsSet("heads") && c.IsSet("kv-cache-dtype"):
+	case f.heads > 0 && f.Said.KVCacheDtype != "":
 		return hint.Misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
-		if err := kit.RequireFlags(c, "model"); err != nil {
+		if err := f.Require("model"); err != nil {
 			return err
 		}
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		if isPlain {
-			return plainKV(ctx, c, w, analysis.ModelShape{
-				Model: "by formula", Layers: c.Int("layers"), KVHeads: c.Int("heads"), HeadDim: c.Int("head-dim"),
-			})
+			return f.plain(ctx, w, analysis.ModelShape{Layers: f.layers, KVHeads: f.heads, HeadDim: f.headDim})
 		}
-		return modelKV(ctx, c, w)
+		return f.ofModel(ctx, w)
 	})
 }
 
-// modelKV prints the model's costs and, with --heads, those of the formula below them.
-func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	d, err := kit.GivenDeployment(c)
+// ofModel prints the model's costs and, with --heads, those of the formula below them.
+func (f *kvFlags) ofModel(ctx context.Context, w *warehouse.Warehouse) error {
+	model := f.Said.CatalogModel
+	table, err := analysis.KVCosts(ctx, w.DB(), f.Said, f.tokens.Value())
 	if err != nil {
 		return err
 	}
-	table, err := analysis.KVCosts(ctx, w.DB(), d, c.Int64Slice("tokens"))
+	shape, err := analysis.ShapeOf(ctx, w.DB(), model)
 	if err != nil {
 		return err
 	}
-	shape, err := analysis.ShapeOf(ctx, w.DB(), d.CatalogModel)
-	if err != nil {
-		return err
-	}
-	if c.IsSet("heads") {
-		if err := addFormula(ctx, w, &table, shape, c.Int("heads"), c.Int64Slice("tokens")); err != nil {
+	if f.heads > 0 {
+		formula, err := analysis.KVByFormula(ctx, w.DB(), fmt.Sprintf("%s with %d KV heads", shape.Model, f.heads), shape, f.heads, f.tokens.Value())
+		if err != nil {
 			return err
 		}
+		table.Rows = append(table.Rows, formula.Rows...)
 	}
-	if err := printKV(c, table); err != nil {
+	if err := f.print(table); err != nil {
 		return err
 	}
-	kit.Gap(c)
-	kit.Remark(c, "%s", shapeText(shape))
-	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.CatalogModel); err != nil {
+	f.Gap()
+	f.Remark("%s", shapeText(shape))
+	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), model); err != nil {
 		return err
 	} else if lacks {
-		kit.Tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are used", d.CatalogModel, shape.QueryHeads)
+		f.Tell("kv: warning: no num_key_value_heads in %s: its %d attention heads are used", model, shape.QueryHeads)
 	}
-	if c.IsSet("heads") {
-		remarkHeads(c, table, shape, c.Int("heads"))
+	if f.heads > 0 {
+		f.remarkHeads(table, shape)
 	}
 	return nil
 }
@@ -141,41 +140,27 @@ func shapeText(s analysis.ModelShape) string {
 	return text + "."
 }
 
-// addFormula adds what the plain formula gives with other heads than the model's: how often a published sum was made.
-func addFormula(ctx context.Context, w *warehouse.Warehouse, table *analysis.Table, shape analysis.ModelShape, heads int, tokens []int64) error {
-	name := fmt.Sprintf("%s with %d KV heads", shape.Model, heads)
-	for _, n := range tokens {
-		token, err := analysis.HeadKV(ctx, w.DB(), shape.Layers, heads, shape.HeadDim, 2, 1)
-		if err != nil {
-			return err
-		}
-		bytes := token * float64(n)
-		table.Rows = append(table.Rows, []any{name, "bf16", float64(n), token, bytes, int64(1), bytes, nil})
-	}
-	return nil
-}
-
 // publishedKV is what a widely read post on the first hundred users gives for 64 heads and 2,048 tokens of a 70B model; its
 // own formula says twice that.
 const publishedKV = 2.7e9
 
 // remarkHeads writes the formula out with its numbers, and recognises a published sum that
 // left out the factor 2 for keys and values.
-func remarkHeads(c *cli.Context, table analysis.Table, shape analysis.ModelShape, heads int) {
+func (f *kvFlags) remarkHeads(table analysis.Table, shape analysis.ModelShape) {
 	for _, row := range kit.RowsOf(table) {
 		if row.Text("model") == shape.Model {
 			continue
 		}
 		bytes := row.Number("request_bytes")
-		text := fmt.Sprintf("With %d KV heads %s tokens are 2 * %s * %d layers * %d heads * %d * 2 bytes = %s GB.", heads,
-			kit.Whole(row.Number("tokens")), kit.Whole(row.Number("tokens")), shape.Layers, heads, shape.HeadDim, kit.Gigabytes(bytes))
+		text := fmt.Sprintf("With %d KV heads %s tokens are 2 * %s * %d layers * %d heads * %d * 2 bytes = %s GB.", f.heads,
+			kit.Whole(row.Number("tokens")), kit.Whole(row.Number("tokens")), shape.Layers, f.heads, shape.HeadDim, kit.Gigabytes(bytes))
 		if bytes/2 > 0.98*publishedKV && bytes/2 < 1.02*publishedKV {
 			text += fmt.Sprintf(" It differs from the %s GB that are published for this sum: those leave out one factor of 2, keys and values.", kit.Gigabytes(publishedKV))
 		}
-		if heads != shape.KVHeads {
-			text += fmt.Sprintf(" The model has %d: it keeps %s of that.", shape.KVHeads, shareText(float64(shape.KVHeads)/float64(heads)))
+		if f.heads != shape.KVHeads {
+			text += fmt.Sprintf(" The model has %d: it keeps %s of that.", shape.KVHeads, shareText(shape.HeadsRatio(f.heads)))
 		}
-		kit.Remark(c, "%s", text)
+		f.Remark("%s", text)
 	}
 }
 
@@ -187,27 +172,26 @@ func shareText(ratio float64) string {
 	return show.Figures(ratio) + " times"
 }
 
-func plainKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape analysis.ModelShape) error {
-	table := kit.TableOf("model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s")
-	if err := addFormula(ctx, w, &table, shape, shape.KVHeads, c.Int64Slice("tokens")); err != nil {
+func (f *kvFlags) plain(ctx context.Context, w *warehouse.Warehouse, shape analysis.ModelShape) error {
+	table, err := analysis.KVByFormula(ctx, w.DB(), fmt.Sprintf("by formula with %d KV heads", f.heads), shape, f.heads, f.tokens.Value())
+	if err != nil {
 		return err
 	}
-	if err := printKV(c, table); err != nil {
+	if err := f.print(table); err != nil {
 		return err
 	}
-	kit.Gap(c)
-	shape.Model = ""
-	remarkHeads(c, table, shape, shape.KVHeads)
+	f.Gap()
+	f.remarkHeads(table, shape)
 	return nil
 }
 
-// printKV prints bytes for programs, GB and GiB for people.
-func printKV(c *cli.Context, table analysis.Table) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, table)
+// print prints bytes for programs, GB and GiB for people.
+func (f *kvFlags) print(table analysis.Table) error {
+	if f.IsForPrograms() {
+		return f.PrintTable(table)
 	}
 	columns := []string{"model", "cache", "tokens", "bytes/token", "GB", "GiB"}
-	isShared, isTimed := isSharedByGPUs(table), c.IsSet("gpu")
+	isShared, isTimed := isSharedByGPUs(table), f.Said.GPU != ""
 	if isShared {
 		columns = append(columns, "GB/GPU")
 	}
@@ -228,7 +212,7 @@ func printKV(c *cli.Context, table analysis.Table) error {
 		}
 		shown.Rows = append(shown.Rows, cells)
 	}
-	return kit.PrintTable(c, shown)
+	return f.PrintTable(shown)
 }
 
 // isSharedByGPUs: only then does a column per GPU say anything new.

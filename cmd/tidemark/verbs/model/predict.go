@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -26,12 +25,23 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
 )
 
+type predictFlags struct {
+	kit.Call
+	kit.Deployment
+	load               analysis.Load // in a table of points its lengths are those that a flag gives
+	points, parameters string
+	staticBatch        float64
+	drafts             int
+}
+
 func PredictCommand() *cli.Command {
+	f := &predictFlags{}
 	return &cli.Command{
 		Name:  "predict",
 		Usage: "TPOT of a configuration, term by term, and its floor",
@@ -45,44 +55,52 @@ Exits 1 where the model does not fit.
 Examples:
   tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
   tidemark predict --points points.csv --csv > predicted.csv`,
-		Flags:  kit.WithTableFlags(append(kit.DeploymentFlags(), pointFlags()...)...),
-		Action: runPredict,
+		Flags:  f.TableFlags(append(f.Deployment.Flags(), f.loadFlags()...)...),
+		Action: f.Do(f.run),
 	}
 }
 
-// pointFlags are the load and the speculation, next to kit.DeploymentFlags.
-func pointFlags() []cli.Flag {
+// loadFlags are the load and the speculation, next to the flags of a deployment.
+func (f *predictFlags) loadFlags() []cli.Flag {
+	positive := func(flag string) func(*cli.Context, float64) error {
+		return func(_ *cli.Context, number float64) error {
+			if !(number > 0 && !math.IsInf(number, 0)) {
+				return hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
+			}
+			return nil
+		}
+	}
 	return []cli.Flag{
-		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},
-		&cli.Float64Flag{Name: "concurrency", Usage: "closed loop: so many `CLIENTS`, each sending again when served (default: 1)"},
-		&cli.Float64Flag{Name: "request-rate", Usage: "open loop: `REQUESTS` a second"},
-		&cli.Float64Flag{Name: "static-batch", Usage: "offline: so many `REQUESTS` sent at once, and no more"},
-		&cli.Float64Flag{Name: "input-tokens", Usage: "mean `TOKENS` of a prompt", Value: 1000},
-		&cli.Float64Flag{Name: "output-tokens", Usage: "mean `TOKENS` of an answer", Value: 500},
-		&cli.Float64Flag{Name: "cached-tokens", Usage: "mean `TOKENS` of a prompt that a cache has"},
-		&cli.IntFlag{Name: "num-speculative-tokens", Usage: "`DRAFTS` a step"},
-		&cli.Float64Flag{Name: "acceptance-rate", Usage: "`CHANCE` of a draft to be kept"},
-		&cli.Float64Flag{Name: "acceptance-length", Usage: "measured `TOKENS` a step: 1 + accepted / drafts"},
-		&cli.StringFlag{Name: "parameters", Usage: "`8B`: no model, weights over bandwidth alone"},
+		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)", Destination: &f.points},
+		&cli.Float64Flag{Name: "concurrency", Usage: "closed loop: so many `CLIENTS`, each sending again when served (default: 1)", Destination: &f.load.Clients, Action: positive("concurrency")},
+		&cli.Float64Flag{Name: "request-rate", Usage: "open loop: `REQUESTS` a second", Destination: &f.load.RequestsPerS, Action: positive("request-rate")},
+		&cli.Float64Flag{Name: "static-batch", Usage: "offline: so many `REQUESTS` sent at once, and no more", Destination: &f.staticBatch, Action: positive("static-batch")},
+		&cli.Float64Flag{Name: "input-tokens", Usage: "mean `TOKENS` of a prompt", Value: 1000, Destination: &f.load.InputTokens, Action: positive("input-tokens")},
+		&cli.Float64Flag{Name: "output-tokens", Usage: "mean `TOKENS` of an answer", Value: 500, Destination: &f.load.OutputTokens, Action: positive("output-tokens")},
+		&cli.Float64Flag{Name: "cached-tokens", Usage: "mean `TOKENS` of a prompt that a cache has", Destination: &f.load.CachedTokens},
+		&cli.IntFlag{Name: "num-speculative-tokens", Usage: "`DRAFTS` a step", Destination: &f.drafts, Action: kit.AtLeastOne[int]("num-speculative-tokens")},
+		&cli.Float64Flag{Name: "acceptance-rate", Usage: "`CHANCE` of a draft to be kept", Action: kit.Said(&f.load.AcceptanceRate)},
+		&cli.Float64Flag{Name: "acceptance-length", Usage: "measured `TOKENS` a step: 1 + accepted / drafts", Destination: &f.load.TokensPerStep},
+		&cli.StringFlag{Name: "parameters", Usage: "`8B`: no model, weights over bandwidth alone", Destination: &f.parameters},
 	}
 }
 
-// runPredict handles three questions: many points, weights alone, one configuration.
-func runPredict(c *cli.Context) error {
-	if err := kit.NoArguments(c, "a file of points goes behind --points"); err != nil {
+// run handles three questions: many points, weights alone, one configuration.
+func (f *predictFlags) run() error {
+	if err := f.NoArguments("a file of points goes behind --points"); err != nil {
 		return err
 	}
-	point, err := pointOf(c)
+	point, err := f.point()
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.IsSet("points"):
-		return predictPoints(c, point)
-	case c.IsSet("parameters"):
-		return weightsAlone(c, point)
+	case f.points != "":
+		return f.predictPoints(point)
+	case f.parameters != "":
+		return f.weightsAlone(point)
 	}
-	if err := kit.RequireFlags(c, "gpu", "model"); err != nil {
+	if err := f.Require("gpu", "model"); err != nil {
 		return err
 	}
 	if point.Clients == 0 && point.RequestsPerS == 0 {
@@ -91,7 +109,7 @@ func runPredict(c *cli.Context) error {
 	if err := point.Load.Check(); err != nil {
 		return hint.Misuse("predict: %w", err)
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		argument, err := analysis.Argue(ctx, w.DB(), point)
 		if err != nil {
 			return err
@@ -99,10 +117,10 @@ func runPredict(c *cli.Context) error {
 		if argument.Why != "" {
 			return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("%s", "predict: "+argument.Why).Hint("%s", whatToDo(argument.Why))}
 		}
-		if kit.IsForPrograms(c) {
-			return kit.PrintTable(c, argumentTable(argument))
+		if f.IsForPrograms() {
+			return f.PrintTable(argumentTable(argument))
 		}
-		return printArgument(c, argument)
+		return f.printArgument(argument)
 	})
 }
 
@@ -118,93 +136,66 @@ func whatToDo(why string) string {
 	}
 }
 
-// pointOf reads all flags of a prediction; what is not given is zero, except the lengths
+// point is what the flags say; what is not given is zero, except the lengths
 // of a single prediction, which have defaults.
-func pointOf(c *cli.Context) (p analysis.Point, err error) {
-	if err := kit.PositiveFlags(c, "num-speculative-tokens"); err != nil {
-		return p, err
-	}
-	for _, flag := range []string{"concurrency", "request-rate", "static-batch", "input-tokens", "output-tokens"} {
-		if number := c.Float64(flag); c.IsSet(flag) && !(number > 0 && !math.IsInf(number, 0)) {
-			return p, hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
-		}
-	}
+func (f *predictFlags) point() (p analysis.Point, err error) {
 	for _, pair := range [][2]string{
 		{"points", "parameters"}, {"parameters", "model"},
 		{"concurrency", "request-rate"}, // a closed loop has clients, an open one has a rate
 		{"static-batch", "concurrency"}, {"static-batch", "request-rate"},
 		{"acceptance-rate", "acceptance-length"},
 	} {
-		if err := kit.Exclusive(c, pair[0], pair[1]); err != nil {
+		if err := f.Exclusive(pair[0], pair[1]); err != nil {
 			return p, err
 		}
 	}
-	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
+	if f.load.AcceptanceRate != nil && f.drafts == 0 && f.points == "" {
 		return p, hint.Misuse("predict: --acceptance-rate needs --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
 	}
-	if p.Deployment, err = kit.GivenDeployment(c); err != nil {
-		return p, err
+	p.Deployment, p.Load = f.Said, f.load
+	p.Drafts = float64(f.drafts)
+	if f.staticBatch > 0 {
+		p.Clients, p.IsStatic = f.staticBatch, true
 	}
-	p.Load = analysis.Load{
-		Clients: c.Float64("concurrency"), RequestsPerS: c.Float64("request-rate"),
-		CachedTokens: c.Float64("cached-tokens"), Drafts: c.Float64("num-speculative-tokens"), TokensPerStep: c.Float64("acceptance-length"),
-	}
-	if c.IsSet("static-batch") {
-		p.Clients, p.IsStatic = c.Float64("static-batch"), true
+	for flag, tokens := range map[string]*float64{"input-tokens": &p.InputTokens, "output-tokens": &p.OutputTokens} {
+		if f.points != "" && !f.IsGiven(flag) {
+			*tokens = 0
+		}
 	}
 	if err := p.CheckNames(); err != nil {
 		return p, hint.Misuse("predict: %w", err)
-	}
-	if c.IsSet("acceptance-rate") {
-		p.AcceptanceRate = new(c.Float64("acceptance-rate"))
-	}
-	for flag, into := range map[string]*float64{"input-tokens": &p.InputTokens, "output-tokens": &p.OutputTokens} {
-		if isSingle := !c.IsSet("points"); isSingle || c.IsSet(flag) {
-			*into = c.Float64(flag)
-		}
 	}
 	return p, nil
 }
 
 // weightsAlone prints weights over peak bandwidth. It is often quoted as a prediction,
 // and is only one of its terms.
-func weightsAlone(c *cli.Context, p analysis.Point) error {
-	parameters, err := parametersOf(c.String("parameters"))
-	if err != nil {
-		return err
+func (f *predictFlags) weightsAlone(p analysis.Point) error {
+	parameters, is := deployment.Parameters(f.parameters)
+	if !is {
+		return hint.Misuse("predict: --parameters %s: not a number of parameters", f.parameters).Hint("8B, 70e9, 1.5T")
+	}
+	if flag := f.Given("concurrency", "request-rate", "static-batch", "input-tokens", "output-tokens", "cached-tokens", "num-speculative-tokens", "acceptance-rate", "acceptance-length"); flag != "" {
+		return hint.Misuse("predict: --%s is of a load, and --parameters is of weights alone", flag).Hint("leave it out, or name --gpu and --model instead of --parameters")
 	}
 	if p.GPU == "" && p.HBMBytesPerS == 0 {
 		return hint.Misuse("predict: --parameters needs --hbm-bandwidth or --gpu")
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.WeightsOverPeak(ctx, w.DB(), p.Deployment, parameters)
 		if err != nil {
 			return err
 		}
-		if kit.IsForPrograms(c) {
-			return kit.PrintTable(c, table)
+		if f.IsForPrograms() {
+			return f.PrintTable(table)
 		}
 		row := kit.RowsOf(table)[0]
-		kit.Remark(c, "Weights over peak bandwidth: %s GB over %s GB/s are %.2f ms a token, %.1f tokens/s of one stream.",
+		f.Remark("Weights over peak bandwidth: %s GB over %s GB/s are %.2f ms a token, %.1f tokens/s of one stream.",
 			kit.Gigabytes(row.Number("weight_bytes")), kit.Gigabytes(row.Number("hbm_bytes_per_s")), 1e3*row.Number("weights_over_peak_s"), row.Number("tokens_per_s"))
-		kit.Remark(c, "That is one term and no prediction: KV cache, arithmetic, layers, links, host and the prompts of others are left out, "+
+		f.Remark("That is one term and no prediction: KV cache, arithmetic, layers, links, host and the prompts of others are left out, " +
 			"and no GPU reaches its peak. With --gpu and --model there is one.")
 		return nil
 	})
-}
-
-// parameterUnits are counts, not bytes: 8B is 8e9 parameters.
-var parameterUnits = map[string]float64{"": 1, "M": 1e6, "B": 1e9, "T": 1e12}
-
-// parametersOf reads a number of parameters as model names give it.
-func parametersOf(text string) (float64, error) {
-	unit := strings.TrimLeft(text, "0123456789.+-e")
-	number, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
-	size, isUnit := parameterUnits[strings.ToUpper(unit)]
-	if err != nil || !isUnit || !(number > 0) || math.IsInf(number*size, 0) {
-		return 0, hint.Misuse("predict: --parameters %s: not a number of parameters", text).Hint("8B, 70e9, 1.5T")
-	}
-	return number * size, nil
 }
 
 // argumentTable is one row for programs: what was asked, the prediction, and what it rests on.
@@ -234,7 +225,7 @@ func argumentTable(a analysis.Argument) analysis.Table {
 	add("gpu_kinship", row["gpu_kinship"])
 	add("nearest_measured", a.Nearest.What)
 	add("nearest_differs", a.Nearest.Differs)
-	add("most_requests_per_s", row.Number("most_requests_per_s")*replicas(a))
+	add("most_requests_per_s", a.MostPerS())
 	assumed := []any{}
 	if line := replicasLine(a); line != "" {
 		assumed = append(assumed, line)
@@ -258,39 +249,41 @@ func argumentTable(a analysis.Argument) analysis.Table {
 // command works as a filter in a pipe.
 
 // predictPoints prints the table of configurations with the predictions added.
-func predictPoints(c *cli.Context, base analysis.Point) error {
-	path := c.String("points")
-	points, err := readPoints(c, path)
+func (f *predictFlags) predictPoints(base analysis.Point) error {
+	path := f.points
+	points, err := readPoints(&f.Call, path)
 	if err != nil {
 		return err
 	}
-	if lacks := points.Lacks(base); len(lacks) > 0 {
-		return hint.Misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
-			Hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
+	if err := points.CheckColumns(base); err != nil {
+		return fmt.Errorf("predict: %s: %w", path, err)
 	}
 	if path == "-" {
 		path = "stdin"
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, missed, err := analysis.PredictPoints(ctx, w.DB(), points, base)
 		if err != nil {
 			return fmt.Errorf("predict: %s: %w", path, err)
 		}
-		if err := printPoints(c, table, points); err != nil {
+		if err := printPoints(&f.Call, table, points); err != nil {
 			return err
 		}
+		if len(points.Unused) > 0 {
+			f.Tell("%s: copied, and not used: %s", path, strings.Join(points.Unused, ", "))
+		}
 		if len(missed.Renewed) > 0 {
-			kit.Tell(c, "%s: computed again: %s", path, strings.Join(missed.Renewed, ", "))
+			f.Tell("%s: computed again: %s", path, strings.Join(missed.Renewed, ", "))
 		}
 		if missed.FirstWhy != "" {
-			kit.Tell(c, "%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine,
+			f.Tell("%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine,
 				strings.TrimPrefix(missed.FirstWhy, fmt.Sprintf("line %d: ", missed.FirstWhyLine)))
 		}
 		if len(missed.BelowFloor) > 0 {
-			kit.Tell(c, "%s: %s: measured below the floor: error of the data (a wrong GPU, model, format or number of GPUs), left out of the errors",
+			f.Tell("%s: %s: measured below the floor: error of the data (a wrong GPU, model, format or number of GPUs), left out of the errors",
 				path, linesNamed(missed.BelowFloor))
 		}
-		kit.Tell(c, "%s: %s", path, missed)
+		f.Tell("%s: %s", path, missed)
 		return nil
 	})
 }
@@ -315,28 +308,28 @@ func linesNamed(lines []int) string {
 }
 
 // readPoints reads the file, or stdin for "-".
-func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
+func readPoints(c *kit.Call, path string) (*analysis.Points, error) {
 	from := io.NopCloser(c.App.Reader)
 	if path != "-" {
 		file, err := userfile.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Command.Name, err)
+			return nil, fmt.Errorf("%s: %w", c.Verb, err)
 		}
 		from = file
 	}
 	defer from.Close()
 	points, err := analysis.ReadPoints(from)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", c.Command.Name, path, err)
+		return nil, fmt.Errorf("%s: %s: %w", c.Verb, path, err)
 	}
 	return points, nil
 }
 
 // printPoints gives a program a table of the file's kind: CSV unless it asked for JSON. A person gets what fits the terminal.
-func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) error {
+func printPoints(c *kit.Call, table analysis.Table, points *analysis.Points) error {
 	switch {
-	case kit.IsForPrograms(c):
-		return kit.PrintTable(c, table)
+	case c.IsForPrograms():
+		return c.PrintTable(table)
 	case !terminal.Is(c.App.Writer):
 		return tables.WriteCSV(terminal.Product(c.App.Writer), table)
 	}

@@ -9,27 +9,25 @@ import (
 	"math"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/show"
 )
 
 // printArgument is the answer, then what it is made of, then what it rests on.
-func printArgument(c *cli.Context, a analysis.Argument) error {
-	kit.Remark(c, "%s", answerLine(a))
-	kit.Remark(c, "%s", askedLine(a))
+func (f *predictFlags) printArgument(a analysis.Argument) error {
+	f.Remark("%s", answerLine(a))
+	f.Remark("%s", askedLine(a))
 	if line := replicasLine(a); line != "" {
-		kit.Remark(c, "%s", line)
+		f.Remark("%s", line)
 	}
 	if line := unmeasuredLine(a); line != "" {
-		kit.Remark(c, "%s", line)
+		f.Remark("%s", line)
 	}
-	kit.Remark(c, "%s", nearestLine(a))
-	kit.Remark(c, "Rests on: %s.", a.TermsFrom)
+	f.Remark("%s", nearestLine(a))
+	f.Remark("Rests on: %s.", a.TermsFrom)
 	if a.Calibration != "" {
-		kit.Remark(c, "Calibrated: constants of %s.", a.Calibration)
+		f.Remark("Calibrated: constants of %s.", a.Calibration)
 	}
 	for _, part := range []struct {
 		title string
@@ -37,17 +35,17 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 	}{
 		{"", termsTable(a)},
 		{"", limitsTable(a)},
-		{"Assumed, because no flag gives it:", defaultsTable(c, a)},
+		{"Assumed, because no flag gives it:", f.defaultsTable(a)},
 		{"Constants:", constantsTable(a.Constant)},
 	} {
-		fmt.Fprintln(c.App.Writer)
+		fmt.Fprintln(f.App.Writer)
 		if len(part.table.Rows) == 0 {
 			continue
 		}
 		if part.title != "" {
-			fmt.Fprintln(c.App.Writer, part.title)
+			fmt.Fprintln(f.App.Writer, part.title)
 		}
-		if err := kit.PrintTable(c, part.table); err != nil {
+		if err := f.PrintTable(part.table); err != nil {
 			return err
 		}
 	}
@@ -62,16 +60,11 @@ func milliseconds(seconds float64) string { return show.Figures(1e3 * seconds) }
 func answerLine(a analysis.Argument) string {
 	text := fmt.Sprintf("TPOT %s (%s), floor %s, ", show.Duration(a.TPOT), show.Range(a.Low, a.High), show.Duration(a.FloorTPOT))
 	if math.IsInf(a.TTFT, 0) {
-		row := kit.RowsOf(a.Bytes)[0]
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
-			show.Figures(row.Number("most_requests_per_s")*replicas(a)), show.Figures(a.Point.RequestsPerS))
+			show.Figures(a.MostPerS()), show.Figures(a.Point.RequestsPerS))
 	}
-	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.OutputPerS*replicas(a)))
+	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.AllOutputPerS()))
 }
-
-// replicas is the data parallel degree: the bandwidth model predicts one replica, and
-// rates are multiplied by it for all of them.
-func replicas(a analysis.Argument) float64 { return float64(max(a.Point.DataParallelSize, 1)) }
 
 // askedLine repeats the question, so that an answer can be read without its command.
 func askedLine(a analysis.Argument) string {
@@ -84,7 +77,7 @@ func askedLine(a analysis.Argument) string {
 		load = fmt.Sprintf("a static batch of %s", counted(p.Clients, "request"))
 	}
 	gpus := fmt.Sprintf("%d x %s", max(p.TensorParallelSize, 1), p.GPU)
-	if n := replicas(a); n > 1 {
+	if n := a.Replicas(); n > 1 {
 		gpus = fmt.Sprintf("%s x %d %s", kit.Whole(n), max(p.TensorParallelSize, 1), p.GPU)
 	}
 	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.Quantization, gpus, p.Engine, load, kit.Whole(p.InputTokens), kit.Whole(p.OutputTokens))
@@ -96,7 +89,7 @@ func askedLine(a analysis.Argument) string {
 
 // replicasLine says which figures are of one replica; empty where there is only one.
 func replicasLine(a analysis.Argument) string {
-	n := replicas(a)
+	n := a.Replicas()
 	if n == 1 {
 		return ""
 	}
@@ -167,7 +160,7 @@ func termsTable(a analysis.Argument) analysis.Table {
 	row := kit.RowsOf(a.Bytes)[0]
 	table := kit.TableOf("term", "      ms", "share", "what it is")
 	add := func(name string, seconds float64, what string) {
-		share := fmt.Sprintf("%3.0f %%", 100*seconds/a.TPOT)
+		share := fmt.Sprintf("%3.0f %%", 100*a.ShareOfTPOT(seconds))
 		if !strings.HasPrefix(what, "*") {
 			table.Rows = append(table.Rows, []any{name, fmt.Sprintf("%8s", milliseconds(seconds)), share, what})
 			return
@@ -199,7 +192,7 @@ func termMeaning(term string, a analysis.Argument, row kit.RowOf) string {
 	switch term {
 	case "weights_s":
 		return fmt.Sprintf("%s GB streamed a step, at %s of %s GB/s", kit.Gigabytes(row.Number("weight_bytes")),
-			kit.Gigabytes(row.Number("weight_bytes")/row.Number("weights_s")), kit.Gigabytes(row.Number("hbm_bytes_per_s")))
+			kit.Gigabytes(a.WeightBytesPerS()), kit.Gigabytes(row.Number("hbm_bytes_per_s")))
 	case "experts_s":
 		return fmt.Sprintf("%s of %s experts of a layer, %s GB, and their routing", show.Figures(row.Number("hit_experts")),
 			row.Text("experts"), kit.Gigabytes(row.Number("expert_bytes")))
@@ -272,7 +265,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	if a.IsFull {
 		full = "; others wait"
 	}
-	if n := replicas(a); n > 1 {
+	if n := a.Replicas(); n > 1 {
 		ofOne, ofAll = ", one replica", fmt.Sprintf(", all %s replicas", kit.Whole(n))
 	}
 	add("running", show.Figures(a.Batch), "of %s at most (%s)%s%s", show.Figures(row.Number("most_running")), limit, ofOne, full)
@@ -282,7 +275,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 		preemption = fmt.Sprintf("%d requests to their last token fit: none is preempted", a.Point.MaxNumSeqs)
 	}
 	add("KV cache", kit.Whole(a.KVCapacityTokens), "tokens%s; %s", ofOne, preemption)
-	add("most", show.Figures(row.Number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop%s", ofAll)
+	add("most", show.Figures(a.MostPerS())+"/s", "requests of these lengths, served in an open loop%s", ofAll)
 	return table
 }
 
@@ -295,7 +288,7 @@ func timeOf(s float64) string {
 }
 
 // defaultsTable lists what no flag gives and the model had to assume.
-func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
+func (f *predictFlags) defaultsTable(a analysis.Argument) analysis.Table {
 	p, row := a.Point, kit.RowsOf(a.Bytes)[0]
 	table := kit.TableOf("what", "taken", "from")
 	add := func(isAssumed bool, what, taken, from string) {
@@ -303,7 +296,7 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 			table.Rows = append(table.Rows, []any{what, taken, from})
 		}
 	}
-	unsaid := func(flag string) bool { return !c.IsSet(flag) }
+	unsaid := func(flag string) bool { return !f.IsGiven(flag) }
 	compute := row.Text("compute_format")
 	add(unsaid("quantization"), "weights", p.Quantization, "the model's own format")
 	odd := oddCompute(a)

@@ -18,6 +18,7 @@ package model
 // and its distance from the formulas shows what bursts and ramps cost.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -37,7 +38,19 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type queueFlags struct {
+	kit.Call
+	kit.Deployment
+	utilization                         string
+	arrivalRate, arrivalCV, thenRate    float64
+	serviceCV                           *float64
+	serviceTime, overloadFor, batchTime time.Duration
+	servers, atOnce, batch              int
+}
+
 func QueueCommand() *cli.Command {
+	f := &queueFlags{}
+	isPositive := func(d time.Duration) bool { return d > 0 }
 	return &cli.Command{
 		Name:      "queue",
 		Usage:     "what a queue does, by formula and event by event",
@@ -50,49 +63,50 @@ Example:
   tidemark queue --utilization 0.5,0.8,0.95,0.99
   tidemark queue --arrival-rate 4 --service-time 200ms --service-cv 2
   tidemark queue --at-once 100 --service-time 200ms --batch 10 --batch-time 400ms`,
-		Flags: kit.WithTableFlags(append([]cli.Flag{
-			&cli.StringFlag{Name: "utilization", Usage: "offered load over capacity: `0.8`, or several with commas"},
-			&cli.Float64Flag{Name: "arrival-rate", Usage: "`4` requests a second"},
-			&cli.DurationFlag{Name: "service-time", Usage: "of one request, alone: `200ms`"},
-			&cli.IntFlag{Name: "servers", Usage: "requests that are served at once: `N` slots", Value: 1},
-			&cli.Float64Flag{Name: "arrival-cv", Usage: "deviation over mean of the gaps between arrivals", Value: 1},
-			&cli.Float64Flag{Name: "service-cv", Usage: "coefficient of variation of service times; 0: all equal", Value: 1},
-			&cli.DurationFlag{Name: "overload-for", Usage: "the rate lasts `10m`: the backlog then"},
-			&cli.Float64Flag{Name: "then-rate", Usage: "and falls to `2` requests a second"},
-			&cli.IntFlag{Name: "at-once", Usage: "`N` requests come at one instant"},
-			&cli.IntFlag{Name: "batch", Usage: "and are also served `N` at a time"},
-			&cli.DurationFlag{Name: "batch-time", Usage: "which takes `400ms` a batch"},
-		}, kit.DeploymentFlags()...)...),
-		Action: runQueue,
+		Flags: f.TableFlags(append([]cli.Flag{
+			&cli.StringFlag{Name: "utilization", Usage: "offered load over capacity: `0.8`, or several with commas", Destination: &f.utilization},
+			&cli.Float64Flag{Name: "arrival-rate", Usage: "`4` requests a second", Destination: &f.arrivalRate},
+			&cli.DurationFlag{Name: "service-time", Usage: "of one request, alone: `200ms`", Destination: &f.serviceTime, Action: kit.Fits("service-time", "above 0", isPositive)},
+			&cli.IntFlag{Name: "servers", Usage: "requests that are served at once: `N` slots", Value: 1, Destination: &f.servers, Action: kit.AtLeastOne[int]("servers")},
+			&cli.Float64Flag{Name: "arrival-cv", Usage: "deviation over mean of the gaps between arrivals", Value: 1, Destination: &f.arrivalCV},
+			&cli.Float64Flag{Name: "service-cv", Usage: "coefficient of variation of service times; 0: all equal", Value: 1, Action: kit.Said(&f.serviceCV)},
+			&cli.DurationFlag{Name: "overload-for", Usage: "the rate lasts `10m`: the backlog then", Destination: &f.overloadFor, Action: kit.Fits("overload-for", "above 0", isPositive)},
+			&cli.Float64Flag{Name: "then-rate", Usage: "and falls to `2` requests a second", Destination: &f.thenRate},
+			&cli.IntFlag{Name: "at-once", Usage: "`N` requests come at one instant", Destination: &f.atOnce, Action: kit.AtLeastOne[int]("at-once")},
+			&cli.IntFlag{Name: "batch", Usage: "and are also served `N` at a time", Destination: &f.batch, Action: kit.AtLeastOne[int]("batch")},
+			&cli.DurationFlag{Name: "batch-time", Usage: "which takes `400ms` a batch", Destination: &f.batchTime, Action: kit.Fits("batch-time", "above 0", isPositive)},
+		}, f.Deployment.Flags()...)...),
+		Action: f.Do(f.run),
 	}
 }
 
-// runQueue picks the calculation by the flags that are given.
-func runQueue(c *cli.Context) error {
-	name, err := kit.OptionalArgument(c, "run or trace")
+// run picks the calculation by the flags that are given.
+func (f *queueFlags) run() error {
+	name, err := f.OptionalArgument("run or trace")
 	if err != nil {
 		return err
 	}
-	if err := kit.PositiveFlags(c, "servers", "at-once", "batch"); err != nil {
-		return err
-	}
-	for _, flag := range []string{"service-time", "batch-time", "overload-for"} {
-		if c.IsSet(flag) && c.Duration(flag) <= 0 {
-			return hint.Misuse("queue: --%s must be above 0", flag)
-		}
-	}
 	switch {
 	case name != "":
-		return queueOf(c, name)
-	case c.IsSet("utilization"):
-		return queueByUtilization(c)
-	case c.IsSet("at-once"):
-		return queueAtOnce(c)
-	case c.IsSet("arrival-rate") && c.IsSet("service-time"):
-		return queueByRate(c)
+		return f.ofMeasured(name)
+	case f.IsGiven("utilization"):
+		return f.byUtilization()
+	case f.atOnce > 0:
+		return f.ofBurst()
+	case f.IsGiven("arrival-rate") && f.serviceTime > 0:
+		return f.byRate()
 	}
 	return hint.Misuse("queue: nothing to compute").
 		Hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
+}
+
+// refuse is a misuse error where one of these flags, or any of a deployment, is given: by would not read it.
+func (f *queueFlags) refuse(by string, flags ...string) error {
+	flag := cmp.Or(f.Given(flags...), f.First())
+	if flag == "" {
+		return nil
+	}
+	return hint.Misuse("queue: --%s means nothing %s", flag, by).Hint("leave it out; tidemark queue --help-all says what goes together")
 }
 
 // busyCounter is the name of what says how busy a GPU is.
@@ -118,31 +132,34 @@ func utilizations(text string) ([]float64, error) {
 	return numbers, nil
 }
 
-// queueByUtilization has no clock: waits are in service times.
-func queueByUtilization(c *cli.Context) error {
-	numbers, err := utilizations(c.String("utilization"))
+// byUtilization has no clock: waits are in service times.
+func (f *queueFlags) byUtilization() error {
+	numbers, err := utilizations(f.utilization)
 	if err != nil {
 		return err
 	}
 	for _, flag := range []string{"arrival-rate", "service-time", "at-once"} {
-		if err := kit.Exclusive(c, "utilization", flag); err != nil {
+		if err := f.Exclusive("utilization", flag); err != nil {
 			return err
 		}
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	if err := f.refuse("by --utilization", "overload-for", "then-rate", "batch", "batch-time"); err != nil {
+		return err
+	}
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table := kit.TableOf("utilization_ratio", "model", "servers", "waiting_ratio", "wait_service_ratio", "use_for")
 		for _, utilization := range numbers {
-			load := loadOf(c, utilization*float64(c.Int("servers")), 1)
+			load := f.load(0, 1).At(utilization)
 			models, err := analysis.QueueModels(ctx, w.DB(), load)
 			if err != nil {
 				return err
 			}
-			addWithoutClock(&table, models, load, c.IsSet("arrival-cv") || c.IsSet("service-cv"))
+			addWithoutClock(&table, models, load, f.IsGiven("arrival-cv") || f.serviceCV != nil)
 		}
-		if err := printQueue(c, table, "utilization_ratio", "model", "wait_service_ratio", "use_for"); err != nil {
+		if err := printQueue(&f.Call, table, "utilization_ratio", "model", "wait_service_ratio", "use_for"); err != nil {
 			return err
 		}
-		kit.Remark(c, "Waits are in service times. None of this is a server that batches: below its limit of slots nobody waits for one.")
+		f.Remark("Waits are in service times. None of this is a server that batches: below its limit of slots nobody waits for one.")
 		return nil
 	})
 }
@@ -157,54 +174,60 @@ func addWithoutClock(table *analysis.Table, models analysis.Table, load queueing
 	}
 }
 
-// loadOf is a load with the servers and the variability that the flags give.
-func loadOf(c *cli.Context, ratePerS, serviceS float64) queueing.Load {
-	return queueing.Load{
-		RatePerS: ratePerS, ServiceS: serviceS, Servers: c.Int("servers"),
-		ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
+// load is a load with the servers and the variability that the flags give.
+func (f *queueFlags) load(ratePerS, serviceS float64) queueing.Load {
+	load := queueing.Load{RatePerS: ratePerS, ServiceS: serviceS, Servers: f.servers, ArrivalCV: f.arrivalCV, ServiceCV: 1}
+	if f.serviceCV != nil {
+		load.ServiceCV = *f.serviceCV
 	}
+	return load
 }
 
-// queueByRate has a clock, so it can also say what happens above capacity.
-func queueByRate(c *cli.Context) error {
-	load := loadOf(c, c.Float64("arrival-rate"), c.Duration("service-time").Seconds())
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+// byRate has a clock, so it can also say what happens above capacity.
+func (f *queueFlags) byRate() error {
+	if err := f.refuse("by a rate", "batch", "batch-time"); err != nil {
+		return err
+	}
+	if f.IsGiven("then-rate") && f.overloadFor == 0 {
+		return hint.Misuse("queue: --then-rate is the rate after an overload").Hint("say how long that lasts: --overload-for 10m")
+	}
+	load := f.load(f.arrivalRate, f.serviceTime.Seconds())
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.QueueModels(ctx, w.DB(), load)
 		if err != nil {
 			return err
 		}
-		if err := printQueue(c, table, "model", "wait_service_ratio", "wait_s", "time_s", "use_for"); err != nil {
+		if err := printQueue(&f.Call, table, "model", "wait_service_ratio", "wait_s", "time_s", "use_for"); err != nil {
 			return err
 		}
-		kit.Remark(c, "Utilization %s: %s/s of %s/s that %d can do.", show.Figures(load.Utilization()), show.Figures(load.RatePerS),
-			show.Figures(float64(load.Servers)/load.ServiceS), load.Servers)
-		return remarkOverload(ctx, c, w, load)
+		f.Remark("Utilization %s: %s/s of %s/s that %d can do.", show.Figures(load.Utilization()), show.Figures(load.RatePerS),
+			show.Figures(load.CapacityPerS()), load.Servers)
+		return f.remarkOverload(ctx, w, load)
 	})
 }
 
 // remarkOverload speaks of what no formula of a steady state can.
-func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, load queueing.Load) error {
-	capacity := float64(load.Servers) / load.ServiceS
+func (f *queueFlags) remarkOverload(ctx context.Context, w *warehouse.Warehouse, load queueing.Load) error {
 	if load.Utilization() < 1 {
 		return nil
 	}
-	kit.Remark(c, "There is no steady wait: the backlog grows by %s requests a second.", show.Figures(load.RatePerS-capacity))
-	if !c.IsSet("overload-for") {
+	f.Remark("There is no steady wait: the backlog grows by %s requests a second.", show.Figures(load.GrowthPerS()))
+	if f.overloadFor == 0 {
 		return nil
 	}
-	flow, err := analysis.Overloaded(ctx, w.DB(), load.RatePerS, capacity, c.Duration("overload-for").Seconds(), c.Float64("then-rate"))
+	flow, err := analysis.Overloaded(ctx, w.DB(), load.RatePerS, load.CapacityPerS(), f.overloadFor.Seconds(), f.thenRate)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("After %s, %s requests wait, the last of them for %s", c.Duration("overload-for"), kit.Whole(flow.BacklogRequests), seconds(flow.WaitS))
+	text := fmt.Sprintf("After %s, %s requests wait, the last of them for %s", f.overloadFor, kit.Whole(flow.BacklogRequests), seconds(flow.WaitS))
 	switch {
-	case !c.IsSet("then-rate"):
+	case !f.IsGiven("then-rate"):
 	case flow.RecoveryS == nil:
-		text += fmt.Sprintf("; at %s/s they never go", show.Figures(c.Float64("then-rate")))
+		text += fmt.Sprintf("; at %s/s they never go", show.Figures(f.thenRate))
 	default:
-		text += fmt.Sprintf("; at %s/s they are gone after another %s", show.Figures(c.Float64("then-rate")), seconds(*flow.RecoveryS))
+		text += fmt.Sprintf("; at %s/s they are gone after another %s", show.Figures(f.thenRate), seconds(*flow.RecoveryS))
 	}
-	kit.Remark(c, "%s.", text)
+	f.Remark("%s.", text)
 	return nil
 }
 
@@ -213,40 +236,37 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// queueAtOnce serves requests of one instant one by one and in batches, event by event.
-func queueAtOnce(c *cli.Context) error {
-	if !c.IsSet("service-time") {
+// ofBurst serves requests of one instant one by one and in batches, event by event.
+func (f *queueFlags) ofBurst() error {
+	if f.serviceTime == 0 {
 		return hint.Misuse("queue: --at-once needs --service-time")
 	}
-	if c.IsSet("batch") != c.IsSet("batch-time") {
+	if (f.batch > 0) != (f.batchTime > 0) {
 		return hint.Misuse("queue: --batch and --batch-time go together")
 	}
-	n, service := c.Int("at-once"), c.Duration("service-time").Seconds()
-	arrivals, services := make([]float64, n), make([]float64, n)
-	for i := range services {
-		services[i] = service
+	if err := f.refuse("with --at-once", "arrival-rate", "arrival-cv", "service-cv", "overload-for", "then-rate"); err != nil {
+		return err
 	}
 	table := kit.TableOf("served", "service_s", "mean_time_s", "last_done_s", "throughput_per_s")
-	add := func(how string, serviceS float64, served queueing.Served) {
-		table.Rows = append(table.Rows, []any{how, serviceS, served.MeanTimeS, served.DoneS, float64(n) / served.DoneS})
+	add := func(how string, service time.Duration, served queueing.Served) {
+		table.Rows = append(table.Rows, []any{how, service.Seconds(), served.MeanTimeS, served.DoneS, served.PerS(f.atOnce)})
 	}
-	add(fmt.Sprintf("%d at a time", c.Int("servers")), service, queueing.Serve(arrivals, services, c.Int("servers")))
-	if c.IsSet("batch") {
-		batchS := c.Duration("batch-time").Seconds()
-		add(fmt.Sprintf("in batches of %d", c.Int("batch")), batchS, queueing.ServeBatches(arrivals, c.Int("batch"), batchS))
+	add(fmt.Sprintf("%d at a time", f.servers), f.serviceTime, queueing.ServeAtOnce(f.atOnce, f.serviceTime.Seconds(), f.servers))
+	if f.batch > 0 {
+		add(fmt.Sprintf("in batches of %d", f.batch), f.batchTime, queueing.ServeBatches(make([]float64, f.atOnce), f.batch, f.batchTime.Seconds()))
 	}
-	return kit.PrintTable(c, table)
+	return f.PrintTable(table)
 }
 
 // printQueue shows people some columns only.
-func printQueue(c *cli.Context, table analysis.Table, columns ...string) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, table)
+func printQueue(c *kit.Call, table analysis.Table, columns ...string) error {
+	if c.IsForPrograms() {
+		return c.PrintTable(table)
 	}
-	if err := kit.PrintTable(c, chosen(table, columns...)); err != nil {
+	if err := c.PrintTable(chosen(table, columns...)); err != nil {
 		return err
 	}
-	kit.Gap(c)
+	c.Gap()
 	return nil
 }
 
@@ -266,15 +286,13 @@ func chosen(table analysis.Table, columns ...string) analysis.Table {
 	return shown
 }
 
-// queueOf uses measured arrivals, and for a run measured service times too.
-func queueOf(c *cli.Context, name string) error {
-	for _, flag := range []string{"utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for"} {
-		if c.IsSet(flag) {
-			return hint.Misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
-		}
+// ofMeasured uses measured arrivals, and for a run measured service times too.
+func (f *queueFlags) ofMeasured(name string) error {
+	if flag := f.Given("utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for", "then-rate", "batch", "batch-time"); flag != "" {
+		return hint.Misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		queues, err := measuredQueues(ctx, c, w, name)
+	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		queues, err := f.measuredQueues(ctx, w, name)
 		if err != nil {
 			return err
 		}
@@ -286,15 +304,15 @@ func queueOf(c *cli.Context, name string) error {
 			}
 			addStage(&table, queue, models)
 		}
-		if kit.IsForPrograms(c) {
-			return kit.PrintTable(c, table)
+		if f.IsForPrograms() {
+			return f.PrintTable(table)
 		}
-		return printStages(c, table, queues)
+		return printStages(&f.Call, table, queues)
 	})
 }
 
 // measuredQueues are the stages of a run (prompts, then slots), or the one of a trace.
-func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) ([]analysis.MeasuredQueue, error) {
+func (f *queueFlags) measuredQueues(ctx context.Context, w *warehouse.Warehouse, name string) ([]analysis.MeasuredQueue, error) {
 	name, err := analysis.Subject(ctx, w.DB(), name)
 	if err != nil {
 		return nil, err
@@ -303,15 +321,17 @@ func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	if err != nil {
 		return nil, err
 	}
-	d, isNamed, err := kit.DeploymentOf(c)
+	d, isNamed, err := f.Named(&f.Call)
 	switch {
 	case err != nil:
 		return nil, err
-	case isRun && (isNamed || c.IsSet("service-time")):
+	case isRun && (isNamed || f.serviceTime > 0):
 		return nil, hint.Misuse("queue: a run has its own deployment; leave --gpu, --model and --service-time out")
+	case (isRun || isNamed) && f.Given("servers", "service-cv") != "":
+		return nil, hint.Misuse("queue: --%s goes with --service-time; here the service is measured or modelled", f.Given("servers", "service-cv")).Hint("leave it out")
 	case isRun:
 		return analysis.QueuesOfRun(ctx, w.DB(), name)
-	case isNamed && c.IsSet("service-time") || !isNamed && !c.IsSet("service-time"):
+	case isNamed == (f.serviceTime > 0):
 		return nil, hint.Misuse("queue: the trace %s has arrivals and no service times", name).
 			Hint("give --gpu and --model for the prompts' own times, or one --service-time")
 	case isNamed:
@@ -319,10 +339,10 @@ func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 		return []analysis.MeasuredQueue{queue}, err
 	}
 	cv := 0.0 // as one time is said, all are equal
-	if c.IsSet("service-cv") {
-		cv = c.Float64("service-cv")
+	if f.serviceCV != nil {
+		cv = *f.serviceCV
 	}
-	queue, err := analysis.ArrivalsOfSource(ctx, w.DB(), name, c.Duration("service-time").Seconds(), cv, c.Int("servers"))
+	queue, err := analysis.ArrivalsOfSource(ctx, w.DB(), name, f.serviceTime.Seconds(), cv, f.servers)
 	return []analysis.MeasuredQueue{queue}, err
 }
 
@@ -343,31 +363,31 @@ func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analys
 	load := queue.Load
 	table.Rows = append(table.Rows, []any{
 		queue.Stage, byEvents, int64(load.Servers), load.RatePerS, load.ServiceS, load.ArrivalCV, load.ServiceCV, load.Utilization(), nil,
-		queue.Served.MeanWaitS / load.ServiceS, queue.Served.MeanWaitS, queue.Served.MeanTimeS,
+		load.InServices(queue.Served.MeanWaitS), queue.Served.MeanWaitS, queue.Served.MeanTimeS,
 		"these arrivals, in order, bursts and ramps with them", "other arrivals", queue.Served.P99WaitS,
 	})
 }
 
-func printStages(c *cli.Context, table analysis.Table, queues []analysis.MeasuredQueue) error {
+func printStages(c *kit.Call, table analysis.Table, queues []analysis.MeasuredQueue) error {
 	for i, queue := range queues {
 		if i > 0 {
-			kit.Gap(c)
+			c.Gap()
 		}
 		load := queue.Load
-		kit.Remark(c, "%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, kit.Whole(float64(queue.Requests)),
+		c.Remark("%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, kit.Whole(float64(queue.Requests)),
 			show.Figures(load.RatePerS), show.Figures(load.ArrivalCV), show.Duration(load.ServiceS), show.Figures(load.ServiceCV), load.Servers, show.Figures(load.Utilization()))
-		kit.Gap(c)
+		c.Gap()
 		stage := analysis.Table{Columns: table.Columns}
 		for _, row := range table.Rows {
 			if row[0] == queue.Stage {
 				stage.Rows = append(stage.Rows, row)
 			}
 		}
-		if err := kit.PrintTable(c, chosen(stage, "model", "wait_service_ratio", "wait_s", "p99_wait_s", "use_for")); err != nil {
+		if err := c.PrintTable(chosen(stage, "model", "wait_service_ratio", "wait_s", "p99_wait_s", "use_for")); err != nil {
 			return err
 		}
 	}
-	kit.Gap(c)
-	kit.Remark(c, "A prompt's service is what the bandwidth model says it adds to the steps of others; a slot's, that and the time from first to last token.")
+	c.Gap()
+	c.Remark("A prompt's service is what the bandwidth model says it adds to the steps of others; a slot's, that and the time from first to last token.")
 	return nil
 }

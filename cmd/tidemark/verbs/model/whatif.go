@@ -33,7 +33,16 @@ import (
 	"tidemark/replay/plan"
 )
 
+type whatIfFlags struct {
+	send.Planning
+	grid                             []string // the values of gridChanges
+	slo, measured                    string
+	maxConcurrency, splitInputTokens int
+	isRehearsed, isCold              bool
+}
+
 func WhatIfCommand() *cli.Command {
+	f := &whatIfFlags{}
 	return &cli.Command{
 		Name:      "what-if",
 		Usage:     "the same traffic on another GPU, degree, format or limit",
@@ -46,25 +55,20 @@ what it measured is shown too; other traffic needs --gpu and --model. Exits
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
   tidemark what-if azure-code --gpu H200 --model llama-3.1-70b --replicas 1,2,4`,
-		Flags:  kit.WithTableFlags(slices.Concat(gridFlags(), whatIfFlags(), trafficFlags())...),
-		Action: runWhatIf,
+		Flags:  f.TableFlags(slices.Concat(f.gridFlags(), f.ownFlags(), kit.Without(f.Choices.Flags(), "mode"))...),
+		Action: f.Do(f.run),
 	}
 }
 
-func whatIfFlags() []cli.Flag {
+func (f *whatIfFlags) ownFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them"},
-		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate"},
-		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones"},
-		&cli.BoolFlag{Name: "rehearse", Usage: "play the requests on each row's servers in virtual time: tails come from that, and not from formulas"},
-		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache"},
-		&cli.StringFlag{Name: "measured", Usage: "compare with what `RUN`s measured, separated by commas, each at its own rate on what it ran on"},
+		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them", Destination: &f.slo},
+		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
+		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones", Destination: &f.splitInputTokens, Action: kit.AtLeastOne[int]("split-input-tokens")},
+		&cli.BoolFlag{Name: "rehearse", Usage: "play the requests on each row's servers in virtual time: tails come from that, and not from formulas", Destination: &f.isRehearsed},
+		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache", Destination: &f.isCold},
+		&cli.StringFlag{Name: "measured", Usage: "compare with what `RUN`s measured, separated by commas, each at its own rate on what it ran on", Destination: &f.measured},
 	}
-}
-
-// trafficFlags choose from a source as plan does.
-func trafficFlags() []cli.Flag {
-	return slices.DeleteFunc(send.ChoiceFlags(), func(flag cli.Flag) bool { return flag.Names()[0] == "mode" })
 }
 
 // traffic is what is asked about, read as often as there are pools.
@@ -75,25 +79,25 @@ type traffic struct {
 	clients  int
 }
 
-// runWhatIf predicts all rows with one call: asking the warehouse once per row would be
+// run predicts all rows with one call: asking the warehouse once per row would be
 // much slower.
-func runWhatIf(c *cli.Context) error {
-	name, err := kit.OneArgument(c, "run, source, profile or plan")
+func (f *whatIfFlags) run() error {
+	name, err := f.OneArgument("run, source, profile or plan")
 	if err != nil {
 		return err
 	}
-	grid, err := gridOf(c)
+	grid, err := f.gridOf()
 	if err != nil {
 		return err
 	}
 	var slo analysis.SLO
-	if path := c.String("slo"); path != "" {
-		if slo, err = analysis.ReadSLO(path); err != nil {
+	if f.slo != "" {
+		if slo, err = analysis.ReadSLO(f.slo); err != nil {
 			return hint.AsMisuse(err)
 		}
 	}
-	return withTraffic(c, name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
-		rows, err := scenariosOf(ctx, c, w, t, grid, len(slo.Objectives) > 0)
+	return f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
+		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
 		if err != nil {
 			return err
 		}
@@ -108,12 +112,12 @@ func runWhatIf(c *cli.Context) error {
 		for i := range rows {
 			rows[i].Outlook = outlooks[i]
 		}
-		if c.Bool("rehearse") {
-			if err := rehearseRows(ctx, c, w, t, rows, slo); err != nil {
+		if f.isRehearsed {
+			if err := f.rehearseRows(ctx, w, t, rows, slo); err != nil {
 				return err
 			}
 		}
-		if err := printWhatIf(c, t, rows, slo); err != nil {
+		if err := f.printWhatIf(t, rows, slo); err != nil {
 			return err
 		}
 		return whatIfVerdict(rows, slo)
@@ -121,7 +125,7 @@ func runWhatIf(c *cli.Context) error {
 }
 
 // rehearseRows takes the tails of all rows from rehearsals; the requests are read once.
-func rehearseRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t traffic, rows []whatIfRow, slo analysis.SLO) error {
+func (f *whatIfFlags) rehearseRows(ctx context.Context, w *warehouse.Warehouse, t traffic, rows []whatIfRow, slo analysis.SLO) error {
 	var requests []plan.Request
 	for r, err := range t.requests {
 		if err != nil {
@@ -144,7 +148,7 @@ func rehearseRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t
 }
 
 // withTraffic gives a function the requests and a warehouse, or the built-in catalogue where a plan needs none.
-func withTraffic(c *cli.Context, name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
+func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
 	var run *analysis.RunTraffic
 	find := func(ctx context.Context, w *warehouse.Warehouse) error {
 		if w == nil {
@@ -163,21 +167,19 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 		return err
 	}
 	if !send.IsPlanFile(name) && !send.IsProfileFile(name) {
-		if err := kit.WithWarehouseIfAny(c, find); err != nil {
+		if err := f.WithWarehouseIfAny(find); err != nil {
 			return err
 		}
 	}
 	if run != nil {
-		for _, flag := range send.ChoiceFlagNames {
-			if c.IsSet(flag) && flag != "request-rate" && flag != "class" {
-				return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
-			}
+		if flag := f.GivenOf(&f.Call, "request-rate", "class"); flag != "" {
+			return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 		}
-		return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 			return use(ctx, w, traffic{name: name, requests: run.All(), run: run, clients: run.MaxConcurrency})
 		})
 	}
-	path, drop, err := send.PlanFor(c, name, nil)
+	path, drop, err := f.PlanFor(name, nil)
 	if err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 	if header := plan.Header(); header.MeanRatePerS == 0 {
 		t.clients = header.MaxConcurrency
 	}
-	return kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error { return use(ctx, w, t) })
+	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error { return use(ctx, w, t) })
 }
 
 // whatIfRow is a line of the answer: what changed, and what comes of it.
@@ -207,35 +209,35 @@ type whatIfRow struct {
 }
 
 // scenariosOf are the base and the grid around it, for each pool.
-func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
+func (f *whatIfFlags) scenariosOf(ctx context.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
 	base := analysis.Scenario{Replicas: 1, Scale: 1}
 	if t.run != nil {
 		base.Deployment, base.Replicas = t.run.Deployment, t.run.Replicas
 	}
 	base.TensorParallelSize = max(1, base.TensorParallelSize)
-	if c.IsSet("max-model-len") {
-		base.MaxModelLen = c.Int("max-model-len")
+	if f.MaxModelLen > 0 {
+		base.MaxModelLen = f.MaxModelLen
 	}
 	if t.run == nil || t.run.IsDraft {
-		if err := startFrom(c, &base, grid, t); err != nil {
+		if err := f.startFrom(&base, grid, t); err != nil {
 			return nil, err
 		}
 	}
-	for _, pool := range poolsOf(c) {
-		mix, err := mixOf(c, t, pool.MixChoice, byClass)
+	for _, pool := range f.poolsOf() {
+		mix, err := f.mixOf(t, pool.MixChoice, byClass)
 		if err != nil {
 			return nil, err
 		}
 		base.Mix = mix
 		for _, row := range rowsOfGrid(base, grid, t.run != nil && !t.run.IsDraft) {
-			row.pool, row.choice = pool.name, choiceOf(c, t, pool.MixChoice, byClass)
+			row.pool, row.choice = pool.name, f.choiceOf(t, pool.MixChoice, byClass)
 			rows = append(rows, row)
 		}
 	}
 	if len(rows) > mostScenarios {
 		return nil, hint.Misuse("what-if: %d rows are too many; at most %d", len(rows), mostScenarios)
 	}
-	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
+	if t.run != nil && f.RequestRate == 0 && f.maxConcurrency == 0 && f.Class == "" {
 		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
 	}
 	for i := range rows {
@@ -243,7 +245,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 			return nil, err
 		}
 	}
-	measured, err := measuredRows(ctx, c, w, rows[0].Mix)
+	measured, err := f.measuredRows(ctx, w, rows[0].Mix)
 	return append(rows, measured...), err
 }
 
@@ -256,9 +258,9 @@ type pool struct {
 	analysis.MixChoice
 }
 
-func poolsOf(c *cli.Context) []pool {
+func (f *whatIfFlags) poolsOf() []pool {
 	pools := []pool{{}}
-	if at := c.Int("split-input-tokens"); at > 0 {
+	if at := f.splitInputTokens; at > 0 {
 		pools = append(pools,
 			pool{fmt.Sprintf("up to %d", at), analysis.MixChoice{InputUpTo: at}},
 			pool{fmt.Sprintf("above %d", at), analysis.MixChoice{InputAbove: at}})
@@ -268,35 +270,35 @@ func poolsOf(c *cli.Context) []pool {
 
 // mixOf condenses the traffic. A closed loop has clients, and a rate that the user gives
 // turns it into an open one.
-func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (queueing.Mix, error) {
-	mix, err := analysis.MixOf(t.requests, choiceOf(c, t, choice, byClass))
+func (f *whatIfFlags) mixOf(t traffic, choice analysis.MixChoice, byClass bool) (queueing.Mix, error) {
+	mix, err := analysis.MixOf(t.requests, f.choiceOf(t, choice, byClass))
 	if err != nil {
 		return mix, err
 	}
-	if t.run != nil && c.IsSet("request-rate") {
-		mix.RequestsPerS = c.Float64("request-rate")
+	if t.run != nil && f.RequestRate > 0 {
+		mix.RequestsPerS = f.RequestRate
 	}
 	return mix, nil
 }
 
 // choiceOf says which requests of a pool count, and how.
-func choiceOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) analysis.MixChoice {
-	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, c.Bool("no-enable-prefix-caching"), t.clients
+func (f *whatIfFlags) choiceOf(t traffic, choice analysis.MixChoice, byClass bool) analysis.MixChoice {
+	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, f.isCold, t.clients
 	if t.run != nil { // a profile's class is drawn alone already
-		choice.Class = c.String("class")
+		choice.Class = f.Class
 	}
-	if c.IsSet("max-concurrency") {
-		choice.MaxConcurrency = c.Int("max-concurrency")
+	if f.maxConcurrency > 0 {
+		choice.MaxConcurrency = f.maxConcurrency
 	}
-	if t.run != nil && c.IsSet("request-rate") {
+	if t.run != nil && f.RequestRate > 0 {
 		choice.MaxConcurrency = 0
 	}
 	return choice
 }
 
 // measuredRows ask the model for other runs' deployments and rates with these lengths, next to what those runs measured.
-func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix queueing.Mix) (rows []whatIfRow, err error) {
-	measured, err := analysis.RunIDs(ctx, w.DB(), valuesOf(c, "measured"))
+func (f *whatIfFlags) measuredRows(ctx context.Context, w *warehouse.Warehouse, mix queueing.Mix) (rows []whatIfRow, err error) {
+	measured, err := analysis.RunIDs(ctx, w.DB(), valuesOf(f.measured))
 	if err != nil {
 		return nil, err
 	}
@@ -407,16 +409,17 @@ func deploymentChanges() (changes []gridChange) {
 	return changes
 }
 
-func gridFlags() (flags []cli.Flag) {
-	for _, change := range gridChanges {
-		flags = append(flags, &cli.StringFlag{Name: change.flag, Usage: change.usage})
+func (f *whatIfFlags) gridFlags() (flags []cli.Flag) {
+	f.grid = make([]string, len(gridChanges))
+	for i, change := range gridChanges {
+		flags = append(flags, &cli.StringFlag{Name: change.flag, Usage: change.usage, Destination: &f.grid[i]})
 	}
 	return flags
 }
 
 // valuesOf are what a flag lists.
-func valuesOf(c *cli.Context, flag string) (values []string) {
-	for word := range strings.SplitSeq(c.String(flag), ",") {
+func valuesOf(text string) (values []string) {
+	for word := range strings.SplitSeq(text, ",") {
 		if word = strings.TrimSpace(word); word != "" {
 			values = append(values, word)
 		}
@@ -425,12 +428,12 @@ func valuesOf(c *cli.Context, flag string) (values []string) {
 }
 
 // gridOf are the flags that were given, each of whose values must make sense.
-func gridOf(c *cli.Context) (grid []dimension, err error) {
-	for _, change := range gridChanges {
-		if !c.IsSet(change.flag) {
+func (f *whatIfFlags) gridOf() (grid []dimension, err error) {
+	for i, change := range gridChanges {
+		if !f.IsGiven(change.flag) {
 			continue
 		}
-		values := valuesOf(c, change.flag)
+		values := valuesOf(f.grid[i])
 		if len(values) == 0 {
 			return nil, hint.Misuse("what-if: --%s: no value", change.flag)
 		}
@@ -441,14 +444,11 @@ func gridOf(c *cli.Context) (grid []dimension, err error) {
 		}
 		grid = append(grid, dimension{change, values})
 	}
-	if err := kit.PositiveFlags(c, "max-concurrency", "split-input-tokens"); err != nil {
-		return nil, err
-	}
-	return grid, kit.Exclusive(c, "max-concurrency", "request-rate")
+	return grid, f.Exclusive("max-concurrency", "request-rate")
 }
 
 // startFrom makes the first value of each flag the base: traffic that has run nowhere has no other.
-func startFrom(c *cli.Context, base *analysis.Scenario, grid []dimension, t traffic) error {
+func (f *whatIfFlags) startFrom(base *analysis.Scenario, grid []dimension, t traffic) error {
 	for _, d := range grid {
 		if err := d.apply(base, d.values[0]); err != nil {
 			return err
@@ -460,7 +460,7 @@ func startFrom(c *cli.Context, base *analysis.Scenario, grid []dimension, t traf
 	if t.run != nil {
 		return withoutEnvironment(t.name)
 	}
-	return kit.RequireFlags(c, "gpu", "model")
+	return f.Require("gpu", "model")
 }
 
 // rowsOfGrid are all values with each other, after the base; each says in what it differs. ranThere: the base is how

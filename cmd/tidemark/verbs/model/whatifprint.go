@@ -11,27 +11,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/show"
 )
 
-func printWhatIf(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, whatIfTable(rows, slo))
+func (f *whatIfFlags) printWhatIf(t traffic, rows []whatIfRow, slo analysis.SLO) error {
+	if f.IsForPrograms() {
+		return f.PrintTable(whatIfTable(rows, slo))
 	}
-	kit.Remark(c, "%s", trafficSentence(t, rows[0]))
-	kit.Remark(c, "%s: %s.", rows[0].change, baseSentence(rows[0]))
-	fmt.Fprintln(c.App.Writer)
-	if err := kit.PrintTable(c, whatIfSummary(rows, slo)); err != nil {
+	f.Remark("%s", trafficSentence(t, rows[0]))
+	f.Remark("%s: %s.", rows[0].change, baseSentence(rows[0]))
+	fmt.Fprintln(f.App.Writer)
+	if err := f.PrintTable(whatIfSummary(rows, slo)); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.App.Writer)
-	for _, sentence := range whatIfSentences(c, t, rows, slo) {
-		kit.Remark(c, "%s", sentence)
+	fmt.Fprintln(f.App.Writer)
+	for _, sentence := range f.whatIfSentences(t, rows, slo) {
+		f.Remark("%s", sentence)
 	}
 	return nil
 }
@@ -39,11 +38,7 @@ func printWhatIf(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) 
 // trafficSentence says what is asked about.
 func trafficSentence(t traffic, base whatIfRow) string {
 	mix := base.Mix
-	var input float64
-	for _, part := range mix.Parts {
-		input += part.Share * (part.Uncached + part.Cached)
-	}
-	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, kit.Whole(mix.Requests), kit.Whole(input), kit.Whole(mix.OutputTokens/mix.Requests))
+	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, kit.Whole(mix.Requests), kit.Whole(mix.MeanInput()), kit.Whole(mix.MeanOutput()))
 	if mix.CachedRatio > 0 {
 		text += fmt.Sprintf("; %s %% of the prompts is assumed to be cached", show.Figures(100*mix.CachedRatio))
 	}
@@ -88,7 +83,7 @@ func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 	for _, row := range rows {
 		cells := []any{row.label(), fmt.Sprint(row.GPUs), "-", "-", "-", "-", "-", "-"}
 		if row.Why == "" {
-			cells = append(cells[:2], banded(row.TPOT, 1e3), shortTime(row.P99TTFT.Value), banded(row.CapacityPerS, 1), row.needed(), row.price(), row.sloWord())
+			cells = append(cells[:2], banded(row.TPOT.Times(1e3)), shortTime(row.P99TTFT.Value), banded(row.CapacityPerS), row.needed(), row.price(), row.sloWord())
 		}
 		table.Rows = append(table.Rows, cells[:len(names)])
 	}
@@ -139,15 +134,15 @@ func (r whatIfRow) sloWord() string {
 	}
 }
 
-// banded writes a figure and its 90 % band; times converts the unit.
-func banded(r analysis.Range, times float64) string {
+// banded writes a figure and its 90 % band.
+func banded(r analysis.Range) string {
 	switch {
 	case r.Value == 0:
 		return "0"
 	case !kit.HasValue(r.Value):
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value*times), short(r.Low*times), short(r.High*times))
+	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value), short(r.Low), short(r.High))
 }
 
 // short is two significant digits: the end of a band.
@@ -170,7 +165,7 @@ func shortTime(s float64) string {
 }
 
 // whatIfSentences say what the table has no room for.
-func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+func (f *whatIfFlags) whatIfSentences(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	for _, row := range rows {
 		if row.measuredTPOT != nil && row.Why == "" {
 			said = append(said, row.comparison())
@@ -186,7 +181,7 @@ func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.S
 		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
 			best.label(), show.Figures(*best.USDPerHour), show.Figures(100*best.Headroom)))
 	}
-	return append(said, whatIfAssumptions(c, t, rows, slo)...)
+	return append(said, f.whatIfAssumptions(t, rows, slo)...)
 }
 
 // troubles are what keeps rows from serving the traffic; the same thing is said once for all that have it.
@@ -251,7 +246,7 @@ func (r whatIfRow) comparison() string {
 		place = "outside the band"
 	}
 	text := fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means)", r.label(),
-		show.Duration(*r.measuredTPOT), show.Duration(r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
+		show.Duration(*r.measuredTPOT), show.Duration(r.TPOT.Value), 100*r.TPOT.ErrorRatio(*r.measuredTPOT), place,
 		show.Duration(*r.measuredTTFT), shortTime(r.TTFT.Value))
 	if r.invalid != "" {
 		text += "; the run is invalid: " + r.invalid
@@ -272,10 +267,10 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 }
 
 // whatIfAssumptions are the conditions under which the table holds, each once.
-func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
 		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
-	if c.Bool("rehearse") {
+	if f.isRehearsed {
 		said = append(said, "p99 TTFT and the SLO are rehearsed; \"at most\" and \"need\" stay the formulas': tidemark capacity rehearses those.")
 	}
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
@@ -314,14 +309,14 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 		case row.USDPerHour == nil:
 			note("no price "+row.GPU, fmt.Sprintf("No price of %s is known: tidemark ingest prices.csv, with the columns gpu, usd_per_gpu_hour and label.", row.GPU))
 		default:
-			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(*row.USDPerHour/float64(row.GPUs)), bracketed(row.PriceLabel)))
+			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(row.USDPerGPUHour()), bracketed(row.PriceLabel)))
 		}
 		if row.Calibration != "" {
 			note(row.Calibration, fmt.Sprintf("%s: by %s.", row.label(), row.Calibration))
 		}
 	}
 	for _, o := range slo.Objectives {
-		if o.Metric == "failure_ratio" {
+		if o.Metric == metric.FailureRatio {
 			note("failures", "A share of failures is not predicted; that objective is left out.")
 		}
 	}
@@ -391,7 +386,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			}
 		}
 		cells = append(cells,
-			o.RequestsPerS, kit.OrNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
+			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
 			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, kit.OrNull(o.Needed), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration), kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)

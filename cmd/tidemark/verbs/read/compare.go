@@ -29,7 +29,13 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type compareFlags struct {
+	kit.Call
+	force bool
+}
+
 func CompareCommand() *cli.Command {
+	f := &compareFlags{}
 	return &cli.Command{
 		Name:      "compare",
 		Usage:     "what differs between two runs, with 90 % intervals",
@@ -40,41 +46,41 @@ models, loads or origins are refused (exit 2).
 
 Example:
   tidemark compare monday,tuesday,wednesday thursday,friday --json`,
-		Flags: kit.WithTableFlags(
-			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same"},
+		Flags: f.TableFlags(
+			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same", Destination: &f.force},
 		),
-		Action: runCompare,
+		Action: f.Do(f.run),
 	}
 }
 
-func runCompare(c *cli.Context) error {
-	if c.NArg() != 2 {
-		return hint.Misuse("compare: %s named, two are needed", show.Things(c.NArg(), "run", "runs")).Hint("tidemark compare BEFORE AFTER")
+func (f *compareFlags) run() error {
+	if f.Args.Len() != 2 {
+		return hint.Misuse("compare: %s named, two are needed", show.Things(f.Args.Len(), "run", "runs")).Hint("tidemark compare BEFORE AFTER")
 	}
-	before, after := strings.Split(c.Args().Get(0), ","), strings.Split(c.Args().Get(1), ",")
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	before, after := strings.Split(f.Args.Get(0), ","), strings.Split(f.Args.Get(1), ",")
+	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		comparison, err := compared(ctx, w, before, after)
 		if err != nil {
 			return err
 		}
 		why := comparison.Refused()
-		if why != "" && !c.Bool("force") {
+		if why != "" && !f.force {
 			return hint.Misuse("compare: these runs are not alike: %s", why).Hint("give --force if they are to be compared all the same")
 		}
 		for _, unusable := range comparison.Unusable {
-			kit.Tell(c, "%s", unusable)
+			f.Tell("%s", unusable)
 		}
-		kit.Remark(c, "%s", comparison.FirstLine())
+		f.Remark("%s", comparison.FirstLine())
 		if why != "" {
-			kit.Remark(c, "not alike, compared by --force: %s", why)
+			f.Remark("not alike, compared by --force: %s", why)
 		}
-		if kit.IsForPrograms(c) {
+		if f.IsForPrograms() {
 			for _, row := range kit.RowsOf(comparison.Settings) {
-				kit.Tell(c, "%s: %s, then %s", row.Text("setting"), row.Text("value"), row.Text("other_value"))
+				f.Tell("%s: %s, then %s", row.Text("setting"), row.Text("value"), row.Text("other_value"))
 			}
-			return kit.PrintTable(c, comparison.Results)
+			return f.PrintTable(comparison.Results)
 		}
-		return printComparison(c, comparison)
+		return printComparison(&f.Call, comparison)
 	})
 }
 
@@ -87,7 +93,13 @@ func compared(ctx context.Context, w *warehouse.Warehouse, before, after []strin
 	return analysis.Compare(ctx, w.DB(), ids[:len(before)], ids[len(before):])
 }
 
+type judgeFlags struct {
+	kit.Call
+	slo string
+}
+
 func JudgeCommand() *cli.Command {
+	f := &judgeFlags{}
 	return &cli.Command{
 		Name:      "judge",
 		Usage:     "apply any SLO to a run or to the requests of another tool",
@@ -98,35 +110,35 @@ invalid.
 
 Example:
   tidemark judge RUN --slo slo.yaml`,
-		Flags: kit.WithTableFlags(
-			&cli.StringFlag{Name: "slo", Usage: "judge by the SLO in this YAML `FILE`"},
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "slo", Usage: "judge by the SLO in this YAML `FILE`", Destination: &f.slo},
 		),
-		Action: runJudge,
+		Action: f.Do(f.run),
 	}
 }
 
-func runJudge(c *cli.Context) error {
-	name, err := kit.OneArgument(c, "run or source")
+func (f *judgeFlags) run() error {
+	name, err := f.OneArgument("run or source")
 	if err != nil {
 		return err
 	}
-	if err := kit.RequireFlags(c, "slo"); err != nil {
+	if err := f.Require("slo"); err != nil {
 		return err
 	}
-	slo, err := analysis.ReadSLO(c.String("slo"))
+	slo, err := analysis.ReadSLO(f.slo)
 	if err != nil {
 		return err
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		name, err := analysis.Subject(ctx, w.DB(), name)
 		if err != nil {
 			return err
 		}
-		verdicts, err := analysis.JudgeAny(ctx, w.DB(), c.String("warehouse"), name, slo)
+		verdicts, err := analysis.JudgeAny(ctx, w.DB(), f.Warehouse, name, slo)
 		if err != nil {
 			return err
 		}
-		if err := printJudged(c, verdicts); err != nil {
+		if err := printJudged(&f.Call, verdicts); err != nil {
 			return err
 		}
 		outcomes := map[string]bool{}
@@ -144,7 +156,7 @@ func runJudge(c *cli.Context) error {
 }
 
 // printJudged prints a line for each subject; for programs a row for each objective of it, in the columns of marts.slo.
-func printJudged(c *cli.Context, verdicts []analysis.AnyVerdict) error {
+func printJudged(c *kit.Call, verdicts []analysis.AnyVerdict) error {
 	table := kit.TableOf("subject", "metric", "percentile", "class", "at_most", "observed", "low", "high", "samples", "effective_samples", "above",
 		"outcome", "reason", "more_requests")
 	for _, verdict := range verdicts {
@@ -152,7 +164,7 @@ func printJudged(c *cli.Context, verdicts []analysis.AnyVerdict) error {
 		if len(verdicts) > 1 {
 			line = verdict.Subject + ": " + line
 		}
-		kit.Remark(c, "%s", line)
+		c.Remark("%s", line)
 		for _, o := range verdict.Objectives {
 			var more any
 			if o.MoreRequests != nil {
@@ -163,32 +175,32 @@ func printJudged(c *cli.Context, verdicts []analysis.AnyVerdict) error {
 				o.Outcome, kit.OrNull(o.Reason), more})
 		}
 	}
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, table)
+	if c.IsForPrograms() {
+		return c.PrintTable(table)
 	}
 	return nil
 }
 
 // printComparison prints the settings that differ and the results, a table each.
-func printComparison(c *cli.Context, comparison analysis.Comparison) error {
-	kit.Gap(c)
+func printComparison(c *kit.Call, comparison analysis.Comparison) error {
+	c.Gap()
 	if len(comparison.Settings.Rows) == 0 {
-		kit.Remark(c, "no setting differs")
+		c.Remark("no setting differs")
 	} else {
 		settings := kit.TableOf("setting", "before", "after")
 		for _, row := range kit.RowsOf(comparison.Settings) {
 			settings.Rows = append(settings.Rows, []any{row.Text("setting"), row.Text("value"), row.Text("other_value")})
 		}
-		if err := kit.PrintTable(c, settings); err != nil {
+		if err := c.PrintTable(settings); err != nil {
 			return err
 		}
 	}
-	kit.Gap(c)
-	if err := kit.PrintForms(c, resultForms(comparison)...); err != nil {
+	c.Gap()
+	if err := c.PrintForms(resultForms(comparison)...); err != nil {
 		return err
 	}
-	kit.Gap(c)
-	kit.Remark(c, "%s", basisOf(comparison))
+	c.Gap()
+	c.Remark("%s", basisOf(comparison))
 	return nil
 }
 

@@ -23,6 +23,7 @@ import (
 )
 
 func DiagnoseCommand() *cli.Command {
+	c := &kit.Call{}
 	return &cli.Command{
 		Name:      "diagnose",
 		Usage:     "symptoms of a run, what confirms them, what to try first",
@@ -33,17 +34,17 @@ Exits 0 whatever it finds, 3 when the numbers themselves are in doubt.
 
 Example:
   tidemark diagnose RUN --json`,
-		Flags:  kit.WithTableFlags(),
-		Action: runDiagnose,
+		Flags:  c.TableFlags(),
+		Action: c.Do(func() error { return runDiagnose(c) }),
 	}
 }
 
-func runDiagnose(c *cli.Context) error {
-	subject, err := kit.OneArgument(c, "run, file or measurement")
+func runDiagnose(c *kit.Call) error {
+	subject, err := c.OneArgument("run, file or measurement")
 	if err != nil {
 		return err
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		subject, err := analysis.Subject(ctx, w.DB(), subject)
 		if err != nil {
 			return err
@@ -64,21 +65,21 @@ func runDiagnose(c *cli.Context) error {
 
 // printDiagnoses prints one table of all symptoms for programs. What the table has no
 // column for (the finding in a line, notes) then goes to stderr.
-func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
-	if kit.IsForPrograms(c) {
+func printDiagnoses(c *kit.Call, all []analysis.Diagnosis) error {
+	if c.IsForPrograms() {
 		together := all[0].Symptoms
 		for _, d := range all[1:] {
 			together.Rows = append(together.Rows, d.Symptoms.Rows...)
 		}
 		for _, d := range all {
-			kit.Tell(c, "%s", d.FirstLine())
+			c.Tell("%s", d.FirstLine())
 			for _, note := range append([]string{d.Failed}, d.Notes...) {
 				if note != "" {
-					kit.Tell(c, "%s: %s", d.Subject, note)
+					c.Tell("%s: %s", d.Subject, note)
 				}
 			}
 		}
-		return kit.PrintTable(c, together)
+		return c.PrintTable(together)
 	}
 	for i, d := range all {
 		if i > 0 {

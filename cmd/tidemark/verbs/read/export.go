@@ -26,7 +26,14 @@ import (
 	"tidemark/internal/userfile"
 )
 
+type exportFlags struct {
+	kit.Call
+	output string
+	force  bool
+}
+
 func ExportCommand() *cli.Command {
+	f := &exportFlags{}
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write a results folder, as ingested or made from a run",
@@ -37,26 +44,25 @@ is written byte for byte.
 
 Example:
   tidemark export week-47 --output week-47-again`,
-		Flags: kit.WithWarehouseFlags(
-			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if it is missing"},
-			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR"},
+		Flags: f.WarehouseFlags(
+			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if it is missing", Destination: &f.output},
+			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR", Destination: &f.force},
 		),
-		Action: runExport,
+		Action: f.Do(f.run),
 	}
 }
 
-func runExport(c *cli.Context) error {
-	name, err := kit.OneArgument(c, "a results folder or a run")
+func (f *exportFlags) run() error {
+	name, err := f.OneArgument("a results folder or a run")
 	if err != nil {
 		return err
 	}
-	if err := kit.RequireFlags(c, "output"); err != nil {
+	if err := f.Require("output"); err != nil {
 		return err
 	}
-	folder := c.String("output")
 	var files []analysis.File
 	var leftOut []string
-	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		subject, err := analysis.Subject(ctx, w.DB(), name)
 		if err != nil {
 			return err
@@ -67,13 +73,13 @@ func runExport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFolder(folder, files, c.Bool("force")); err != nil {
+	if err := writeFolder(f.output, files, f.force); err != nil {
 		return err
 	}
 	if len(leftOut) > 0 {
-		kit.Tell(c, "not written, because they held text: %s", strings.Join(leftOut, ", "))
+		f.Tell("not written, because they held text: %s", strings.Join(leftOut, ", "))
 	}
-	kit.Tell(c, "%d files in %s", len(files), folder)
+	f.Tell("%d files in %s", len(files), f.output)
 	return nil
 }
 
@@ -95,7 +101,7 @@ func writeFolder(folder string, files []analysis.File, replace bool) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(folder, file.Name), file.Content, 0o644); err != nil {
+		if err := userfile.WholeBytes(filepath.Join(folder, file.Name), file.Content); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 	}

@@ -9,15 +9,13 @@ package read
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,11 +23,23 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
 	"tidemark/reports"
 )
 
+type reportFlags struct {
+	kit.Call
+	service, week, summary string // of a service
+	failBelow              *float64
+	output, slo            string
+	source                 cli.StringSlice
+	force                  bool
+}
+
 func ReportCommand() *cli.Command {
+	f := &reportFlags{}
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "write one HTML file that opens anywhere",
@@ -39,91 +49,64 @@ func ReportCommand() *cli.Command {
   tidemark report --source 'serve-*' --output results.html
   tidemark report RUN --slo slo.yaml --output run.html
   tidemark report --service chat.yaml --week 2026-W47 --output chat.html`,
-		Flags: kit.WithWarehouseFlags(append(serviceReportFlags(),
-			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
-			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each"},
-			&cli.StringFlag{Name: "slo", Usage: "judge the runs by the SLO in this YAML `FILE`, whatever they were sent for"},
-			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
+		Flags: f.WarehouseFlags(append(f.serviceFlags(),
+			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout", Destination: &f.output},
+			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each", Destination: &f.source},
+			&cli.StringFlag{Name: "slo", Usage: "judge the runs by the SLO in this YAML `FILE`, whatever they were sent for", Destination: &f.slo},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE", Destination: &f.force},
 		)...),
-		Action: runReport,
+		Action: f.Do(f.run),
 	}
 }
 
-func runReport(c *cli.Context) error {
-	if err := kit.RequireFlags(c, "output"); err != nil {
+func (f *reportFlags) run() error {
+	if err := f.Require("output"); err != nil {
 		return err
 	}
-	if c.IsSet("service") {
-		return runServiceReport(c)
+	if f.service != "" {
+		return f.ofService()
 	}
-	for _, flag := range []string{"week", "summary", "fail-below-headroom"} {
-		if c.IsSet(flag) {
-			return hint.Misuse("report: --%s is of a service's report", flag).Hint("name the service file with --service FILE")
-		}
+	if flag := f.Given("week", "summary", "fail-below-headroom"); flag != "" {
+		return hint.Misuse("report: --%s is of a service's report", flag).Hint("name the service file with --service FILE")
 	}
-	if c.IsSet("slo") && c.IsSet("source") {
+	if f.slo != "" && len(f.source.Value()) > 0 {
 		return hint.Misuse("report: --slo judges runs, and --source names results of other tools").Hint("judge such a result with tidemark judge NAME --slo FILE")
 	}
-	if err := writeReport(c, c.Args().Slice(), c.String("output"), c.Bool("force")); err != nil {
+	if err := f.write(f.Args.Slice()); err != nil {
 		return err
 	}
-	if c.String("output") != "-" {
-		kit.Tell(c, "report in %s: open it in any browser", c.String("output"))
+	if f.output != "-" {
+		f.Tell("report in %s: open it in any browser", f.output)
 	}
 	return nil
 }
 
-// writeReport writes a temporary file and renames it, so that a report is complete
+// write writes a temporary file and renames it, so that a report is complete
 // or does not exist.
-func writeReport(c *cli.Context, runs []string, path string, replace bool) error {
-	if err := mayWrite(path, replace); err != nil {
+func (f *reportFlags) write(runs []string) error {
+	if err := mayWrite(f.output, f.force); err != nil {
 		return err
 	}
 	// Drawing makes much garbage from little that stays: collecting it less often saves a sixth of the CPU for 70 MB.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		runs, err := analysis.RunIDs(ctx, w.DB(), runs)
 		if err != nil {
 			return err
 		}
-		options := reports.Options{RunIDs: runs, Sources: c.StringSlice("source"), Version: kit.Version, GeneratedAt: now()}
+		options := reports.Options{RunIDs: runs, Sources: f.source.Value(), Version: kit.Version, GeneratedAt: pages.Now()}
 		write := func(out io.Writer) error { return reports.Write(ctx, w.DB(), options, out) }
-		if c.IsSet("slo") {
-			slo, err := analysis.ReadSLO(c.String("slo"))
+		if f.slo != "" {
+			slo, err := analysis.ReadSLO(f.slo)
 			if err != nil {
 				return err
 			}
-			write = func(out io.Writer) error { return writeJudged(ctx, c, w.DB(), options, slo, out) }
+			write = func(out io.Writer) error { return reports.WriteJudged(ctx, w.DB(), f.Warehouse, options, slo, out) }
 		}
-		if path == "-" {
-			return write(terminal.Product(c.App.Writer))
+		if f.output == "-" {
+			return write(terminal.Product(f.App.Writer))
 		}
-		file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-		if err != nil {
-			return err
-		}
-		defer os.Remove(file.Name())
-		if err := write(file); err != nil {
-			file.Close()
-			return err
-		}
-		if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
-			return err
-		}
-		return os.Rename(file.Name(), path)
-	})
-}
-
-// writeJudged writes the report of runs as if they had been sent for this SLO.
-func writeJudged(ctx context.Context, c *cli.Context, db *sql.DB, options reports.Options, slo analysis.SLO, out io.Writer) error {
-	var err error
-	if len(options.RunIDs) == 0 {
-		if options.RunIDs, err = reports.Runs(ctx, db); err != nil {
-			return err
-		}
-	}
-	return analysis.WithSLO(ctx, c.String("warehouse"), options.RunIDs, slo, func(db *sql.DB) error {
-		return reports.Write(ctx, db, options, out)
+		return userfile.Whole(f.output, write)
 	})
 }
 
@@ -132,24 +115,14 @@ func mayWrite(path string, replace bool) error {
 	if path == "-" {
 		return nil
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return hint.Errorf("report: %s is a folder", path).Hint("name a file in it")
-	case err == nil && !replace:
+	if err := userfile.MayReplace(path); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if _, err := os.Stat(path); err == nil && !replace {
 		return hint.Errorf("report: %s is there already", path).Hint("name another file, or give --force")
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
 		return hint.Errorf("report: no folder %s", filepath.Dir(path)).Hint("make the folder, or name another file")
 	}
 	return nil
-}
-
-// now is the date on a report. SOURCE_DATE_EPOCH fixes it, so that the same data
-// give the same bytes.
-func now() time.Time {
-	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		return time.Unix(seconds, 0).UTC()
-	}
-	return time.Now().UTC()
 }

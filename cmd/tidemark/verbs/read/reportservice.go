@@ -16,7 +16,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,79 +24,83 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
 	weekpage "tidemark/reports/week"
 )
 
-// serviceReportFlags are the flags of report that are about a service.
-func serviceReportFlags() []cli.Flag {
+// serviceFlags are the flags of report that are about a service.
+func (f *reportFlags) serviceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "service", Usage: "the Monday report of the service in `FILE`: does last week's traffic fit the GPUs that are paid for"},
-		&cli.StringFlag{Name: "week", Usage: "of ISO week `2026-W47` in the service's time zone (default: the last week that the data cover to its end)"},
-		&cli.StringFlag{Name: "summary", Usage: "write summary.md, summary.json and three PNG into `DIR` as well"},
-		&cli.Float64Flag{Name: "fail-below-headroom", Usage: "exit 1 where the low end of the headroom is below `SHARE`: 0.1"},
+		&cli.StringFlag{Name: "service", Usage: "the Monday report of the service in `FILE`: does last week's traffic fit the GPUs that are paid for", Destination: &f.service},
+		&cli.StringFlag{Name: "week", Usage: "of ISO week `2026-W47` in the service's time zone (default: the last week that the data cover to its end)", Destination: &f.week},
+		&cli.StringFlag{Name: "summary", Usage: "write summary.md, summary.json and three PNG into `DIR` as well", Destination: &f.summary},
+		&cli.Float64Flag{Name: "fail-below-headroom", Usage: "exit 1 where the low end of the headroom is below `SHARE`: 0.1", Action: kit.Said(&f.failBelow)},
 	}
 }
 
-func runServiceReport(c *cli.Context) error {
-	if c.Args().Present() || c.IsSet("source") {
+func (f *reportFlags) ofService() error {
+	if f.Args.Present() || len(f.source.Value()) > 0 {
 		return hint.Misuse("report: --service is about a service, and not about runs or results").Hint("leave out the names of runs, and --source")
 	}
-	f, err := service.Read(c.String("service"))
+	if f.slo != "" {
+		return hint.Misuse("report: --service and --slo exclude each other").Hint("the service file names its SLO")
+	}
+	file, err := service.Read(f.service)
 	if err != nil {
 		return err
 	}
-	output := c.String("output")
-	if err := mayWrite(output, c.Bool("force")); err != nil {
+	if err := mayWrite(f.output, f.force); err != nil {
 		return err
 	}
-	if dir := c.String("summary"); dir != "" {
+	if dir := f.summary; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return hint.Errorf("report: --summary: %w", err).Hint("name a folder that can be written")
 		}
 	}
-	if c.IsSet("fail-below-headroom") && math.IsNaN(c.Float64("fail-below-headroom")) {
+	if f.failBelow != nil && math.IsNaN(*f.failBelow) {
 		return hint.Misuse("report: --fail-below-headroom: not a number").Hint("a share of what the traffic needs: 0.1 is ten per cent")
 	}
-	r, err := makeServiceReport(c, f)
+	r, err := f.make(file)
 	if err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	if err := weekpage.Write(&page, r, weekpage.Options{GeneratedAt: dateOf(r)}); err != nil {
+	if err := weekpage.Write(&page, r, weekpage.Options{GeneratedAt: pages.DateOf(r)}); err != nil {
 		return err
 	}
-	if output == "-" {
-		if _, err := terminal.Product(c.App.Writer).Write(page.Bytes()); err != nil {
+	if f.output == "-" {
+		if _, err := terminal.Product(f.App.Writer).Write(page.Bytes()); err != nil {
 			return err
 		}
-	} else if err := putPage(output, page.Bytes(), c.Bool("force")); err != nil {
+	} else if err := putPage(f.output, page.Bytes(), f.force); err != nil {
 		return err
 	}
-	if err := writeSummary(c.String("summary"), r); err != nil {
+	if err := writeSummary(f.summary, r); err != nil {
 		return err
 	}
-	if output != "-" {
-		fmt.Fprintln(terminal.Product(c.App.Writer), r.Sums.Sentence)
-		kit.Tell(c, "report of %s, week %s, in %s: open it in any browser", r.Service, r.Week, output)
+	if f.output != "-" {
+		fmt.Fprintln(terminal.Product(f.App.Writer), r.Sums.Sentence)
+		f.Tell("report of %s, week %s, in %s: open it in any browser", r.Service, r.Week, f.output)
 	}
-	return gate(c, r)
+	return f.gate(r)
 }
 
-// makeServiceReport makes the report from what can be read, and stores it.
-func makeServiceReport(c *cli.Context, f service.File) (r *week.Report, err error) {
+// make makes the report from what can be read, and stores it.
+func (f *reportFlags) make(file service.File) (r *week.Report, err error) {
 	var kept *week.Kept
-	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		r, kept, err = week.Make(ctx, w.DB(), f, week.Options{Week: c.String("week"), Version: kit.Version})
+	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		r, kept, err = week.Make(ctx, w.DB(), file, week.Options{Week: f.week, Version: kit.Version})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.Sums.Sentence = weekpage.Headline(r)
-	return r, kit.WithWarehouse(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
-		return week.Keep(ctx, w, f, r, kept)
+	return r, f.WithWarehouse(f.Context, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return week.Keep(ctx, w, file, r, kept)
 	})
 }
 
@@ -114,19 +117,19 @@ func writeSummary(dir string, r *week.Report) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(writeWhole(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), writeWhole(filepath.Join(dir, "summary.json"), json))
+	err = errors.Join(userfile.WholeBytes(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), userfile.WholeBytes(filepath.Join(dir, "summary.json"), json))
 	for _, picture := range pictures {
-		err = errors.Join(err, writeWhole(filepath.Join(dir, picture.Name), picture.PNG))
+		err = errors.Join(err, userfile.WholeBytes(filepath.Join(dir, picture.Name), picture.PNG))
 	}
 	return err
 }
 
 // gate is the exit code of --fail-below-headroom.
-func gate(c *cli.Context, r *week.Report) error {
-	if !c.IsSet("fail-below-headroom") {
+func (f *reportFlags) gate(r *week.Report) error {
+	if f.failBelow == nil {
 		return nil
 	}
-	wanted, low := c.Float64("fail-below-headroom"), r.Sums.LowHeadroom
+	wanted, low := *f.failBelow, r.Sums.LowHeadroom
 	switch {
 	case low == nil:
 		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("the headroom of %s in week %s is not known, and at least %s is wanted", r.Service, r.Week, show.Percent(wanted))}
@@ -147,22 +150,14 @@ func atBusiest(r *week.Report) string {
 	return ""
 }
 
-// dateOf is the date on the page: the week's end, because the same data give the same bytes; SOURCE_DATE_EPOCH sets another one.
-func dateOf(r *week.Report) time.Time {
-	if os.Getenv("SOURCE_DATE_EPOCH") != "" || len(r.Hours) == 0 {
-		return now()
-	}
-	return r.Hours[0].Start.Add(time.Duration(week.Lasting(r.Hours) * float64(time.Hour))).UTC()
-}
-
 // putPage writes a file that is complete or absent. Where another one took the name since this command began, it stays unless replace is said.
 func putPage(path string, content []byte, replace bool) error {
 	if replace {
-		return writeWhole(path, content)
+		return userfile.WholeBytes(path, content)
 	}
 	whole := fmt.Sprintf("%s.%d.new", path, os.Getpid())
 	defer os.Remove(whole)
-	if err := writeWhole(whole, content); err != nil {
+	if err := userfile.WholeBytes(whole, content); err != nil {
 		return err
 	}
 	if err := os.Link(whole, path); errors.Is(err, fs.ErrExist) {
@@ -171,18 +166,4 @@ func putPage(path string, content []byte, replace bool) error {
 		return os.Rename(whole, path)
 	}
 	return nil
-}
-
-// writeWhole writes a file that is complete or absent.
-func writeWhole(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }

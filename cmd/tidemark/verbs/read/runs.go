@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
@@ -22,6 +21,7 @@ import (
 )
 
 func RunsCommand() *cli.Command {
+	c := &kit.Call{}
 	return &cli.Command{
 		Name:      "runs",
 		Usage:     "list the runs; with one named, its verdict and certificate",
@@ -31,37 +31,17 @@ the same: the column run has what to type, --json the id.
 
 Example:
   tidemark runs --json`,
-		Flags:  kit.WithTableFlags(),
-		Action: runRuns,
+		Flags:  c.TableFlags(),
+		Action: c.Do(func() error { return runRuns(c) }),
 	}
 }
 
-// briefRuns names a run by its name where that is enough for every verb, because an id takes half a terminal.
-const briefRuns = `
-select
-    case when count(*) over (partition by name) = 1 then coalesce(nullif(name, ''), run_id) else run_id end as run,
-    case when count(*) over (partition by name) > 1 then nullif(name, '') end as name,
-    case
-        when not is_valid then 'invalid'
-        when has_failed then 'failed'
-        else 'valid'
-    end as verdict,
-    p99_ttft_s,
-    p99_tpot_s,
-    failed,
-    sent,
-    p99_lateness_s as p99_late_s,
-    measured_on,
-    run_id as id
-from marts.runs
-order by run_id`
-
-func runRuns(c *cli.Context) error {
-	runID, err := kit.OptionalArgument(c, "run")
+func runRuns(c *kit.Call) error {
+	runID, err := c.OptionalArgument("run")
 	if err != nil {
 		return err
 	}
-	return kit.Answering(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return c.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
 		switch {
 		case runID != "":
 			ids, err := analysis.RunIDs(ctx, w.DB(), []string{runID})
@@ -69,17 +49,17 @@ func runRuns(c *cli.Context) error {
 				return err
 			}
 			return showRun(ctx, c, w, ids[0])
-		case kit.IsForPrograms(c):
-			return kit.PrintQuery(ctx, c, w, "from marts.runs order by run_id")
+		case c.IsForPrograms():
+			return c.PrintAnswer(analysis.Runs(ctx, w.DB()))
 		}
-		table, err := answers.Query(ctx, w.DB(), briefRuns)
+		table, err := analysis.RunsInBrief(ctx, w.DB())
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(table.Rows, func(row []any) bool { return kit.OrNull(tables.Plain(row[1])) != nil }) {
 			table = without(table, 1)
 		}
-		return kit.PrintList(c, table, "--json shows all")
+		return c.PrintList(table, "--json shows all")
 	})
 }
 
@@ -94,38 +74,25 @@ func without(table analysis.Table, place int) analysis.Table {
 
 // showRun prints the verdict and the certificate. For people it shows each finding
 // with its bound, and the meaning only where a line is not ok.
-func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID string) error {
+func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID string) error {
 	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
 	if err != nil {
 		return err
 	}
-	if terminal.Is(c.App.Writer) && !kit.IsForPrograms(c) {
+	if terminal.Is(c.App.Writer) && !c.IsForPrograms() {
 		ending, err := endings.Run(ctx, w.DB(), verdict)
 		if err != nil {
 			return err
 		}
-		if err := kit.PrintEnding(c, ending); err != nil {
+		if err := c.PrintEnding(ending); err != nil {
 			return err
 		}
-		kit.Gap(c)
+		c.Gap()
 	} else {
-		kit.Tell(c, "%s", verdict.FirstLine())
+		c.Tell("%s", verdict.FirstLine())
 	}
-	if kit.IsForPrograms(c) {
-		table, err := analysis.Certificate(ctx, w.DB(), runID)
-		if err != nil {
-			return err
-		}
-		return kit.PrintTable(c, table)
+	if c.IsForPrograms() {
+		return c.PrintAnswer(analysis.Certificate(ctx, w.DB(), runID))
 	}
-	return kit.PrintQuery(ctx, c, w, `
-		select
-			outcome,
-			subject,
-			measured
-				|| case when bound is null then '' else ' (' || bound || ')' end
-				|| case when outcome = 'ok' then '' else ': ' || meaning end as found
-		from marts.certificate
-		where run_id = ?
-		order by seq`, runID)
+	return c.PrintAnswer(analysis.CertificateInBrief(ctx, w.DB(), runID))
 }

@@ -12,10 +12,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -23,19 +21,25 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis/week"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/serve"
-	"tidemark/internal/serve/worker"
 	"tidemark/internal/show"
 	"tidemark/internal/store/published"
-	"tidemark/reports"
-	weekpage "tidemark/reports/week"
 )
 
+type serveFlags struct {
+	kit.Call
+	host, published, tokenFile, tlsCert, tlsKey, memory, maxBytes string
+	port, workers, queue                                          int
+	noToken                                                       bool
+	timeout                                                       time.Duration
+	maxRows                                                       int64
+}
+
 func ServeCommand() *cli.Command {
+	f := &serveFlags{}
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "SQL over HTTP, for notebooks and a browser",
@@ -48,74 +52,74 @@ Example:
   pa.ipc.open_stream(requests.post("http://127.0.0.1:8765/v1/sql", data=sql,
     headers={"Authorization": "Bearer " + token}, stream=True).raw).read_all()`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`; others than this machine need a token and TLS", Value: "127.0.0.1"},
-			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8765},
-			&cli.StringFlag{Name: "published", Usage: "serve what is published in `DIR` or s3://bucket/prefix (default: the warehouse's .published)", EnvVars: []string{"TIDEMARK_PUBLISH"}},
-			&cli.StringFlag{Name: "token-file", Usage: "let these ask: a name and a token in each line of `FILE`"},
-			&cli.BoolFlag{Name: "no-token", Usage: "let everybody on this machine ask"},
-			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in `FILE`"},
-			&cli.StringFlag{Name: "tls-key", Usage: "and its key in `FILE`"},
-			&cli.DurationFlag{Name: "timeout", Usage: "end a query after `60s`", Value: time.Minute},
-			&cli.StringFlag{Name: "memory", Usage: "let a query take up to `2GB`", Value: "2GB"},
-			&cli.IntFlag{Name: "workers", Usage: "run `N` queries at a time (default: one for each core)"},
-			&cli.IntFlag{Name: "queue", Usage: "let `N` queries of one token wait", Value: 16},
-			&cli.Int64Flag{Name: "max-rows", Usage: "cut an answer after `N` rows, and say so (0: never)"},
-			&cli.StringFlag{Name: "max-bytes", Usage: "cut an answer after `4GB`, and say so", Value: "4GB"},
-			kit.WarehouseFlag(), kit.QuietFlag(),
+			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`; others than this machine need a token and TLS", Value: "127.0.0.1", Destination: &f.host},
+			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8765, Destination: &f.port},
+			&cli.StringFlag{Name: "published", Usage: "serve what is published in `DIR` or s3://bucket/prefix (default: the warehouse's .published)", EnvVars: []string{"TIDEMARK_PUBLISH"}, Destination: &f.published},
+			&cli.StringFlag{Name: "token-file", Usage: "let these ask: a name and a token in each line of `FILE`", Destination: &f.tokenFile},
+			&cli.BoolFlag{Name: "no-token", Usage: "let everybody on this machine ask", Destination: &f.noToken},
+			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in `FILE`", Destination: &f.tlsCert},
+			&cli.StringFlag{Name: "tls-key", Usage: "and its key in `FILE`", Destination: &f.tlsKey},
+			&cli.DurationFlag{Name: "timeout", Usage: "end a query after `60s`", Value: time.Minute, Destination: &f.timeout},
+			&cli.StringFlag{Name: "memory", Usage: "let a query take up to `2GB`", Value: "2GB", Destination: &f.memory},
+			&cli.IntFlag{Name: "workers", Usage: "run `N` queries at a time (default: one for each core)", Destination: &f.workers, Action: kit.AtLeastOne[int]("workers")},
+			&cli.IntFlag{Name: "queue", Usage: "let `N` queries of one token wait", Value: 16, Destination: &f.queue, Action: kit.AtLeastOne[int]("queue")},
+			&cli.Int64Flag{Name: "max-rows", Usage: "cut an answer after `N` rows, and say so (0: never)", Destination: &f.maxRows},
+			&cli.StringFlag{Name: "max-bytes", Usage: "cut an answer after `4GB`, and say so", Value: "4GB", Destination: &f.maxBytes},
+			f.WarehouseFlag(), f.QuietFlag(),
 		},
-		Action: runServe,
+		Action: f.Do(f.run),
 	}
 }
 
-func runServe(c *cli.Context) error {
-	config, err := configOf(c)
+func (f *serveFlags) run() error {
+	config, err := f.config()
 	if err != nil {
 		return err
 	}
-	certificate, err := certificateOf(c)
+	certificate, err := f.certificate()
 	if err != nil {
 		return err
 	}
-	if err := serve.CheckListening(c.String("host"), len(config.Tokens), certificate != nil); err != nil {
+	if err := serve.CheckListening(f.host, len(config.Tokens), certificate != nil); err != nil {
 		return err
 	}
-	if err := follow(c, &config); err != nil {
+	if err := f.follow(&config); err != nil {
 		return err
 	}
 	server, err := serve.New(config)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
+	listener, err := net.Listen("tcp", net.JoinHostPort(f.host, fmt.Sprint(f.port)))
 	if err != nil {
-		return errors.Join(hint.Errorf("serve: %w", err).Hint("take another --port, or --port 0 for a free one"), server.Shutdown(c.Context))
+		return errors.Join(hint.Errorf("serve: %w", err).Hint("take another --port, or --port 0 for a free one"), server.Shutdown(f.Context))
 	}
 	scheme := "http"
 	if certificate != nil {
 		listener, scheme = tls.NewListener(listener, certificate), "https"
 	}
-	kit.Tell(c, "SQL at %s://%s/v1/sql, a page at %s://%s/ (%s); Ctrl-C ends it", scheme, listener.Addr(), scheme, listener.Addr(), whoMayAsk(config))
-	return serveUntilStopped(c, server, listener)
+	f.Tell("SQL at %s://%s/v1/sql, a page at %s://%s/ (%s); Ctrl-C ends it", scheme, listener.Addr(), scheme, listener.Addr(), whoMayAsk(config))
+	return serveUntilStopped(&f.Call, server, listener)
 }
 
 // follow fetches what is published in a bucket, if it is one that is to be served, and goes on doing so until the first
 // signal.
-func follow(c *cli.Context, config *serve.Config) error {
-	at, is, err := kit.BucketOf(c, "published")
+func (f *serveFlags) follow(config *serve.Config) error {
+	at, is, err := f.BucketOf("published", f.published)
 	if err != nil || !is {
 		return err
 	}
-	follower, err := published.Follow(c.Context, at)
+	follower, err := published.Follow(f.Context, at)
 	if err != nil {
 		return hint.Errorf("serve: %w", err).Hint("%s", hint.Of(err))
 	}
-	go follower.Run(c.Context, config.Tell)
+	go follower.Run(f.Context, config.Tell)
 	config.Published, config.Trouble = follower.Folder(), follower.Trouble
 	return nil
 }
 
 // serveUntilStopped lets running queries end after the first signal; the second one ends them.
-func serveUntilStopped(c *cli.Context, server *serve.Server, listener net.Listener) error {
+func serveUntilStopped(c *kit.Call, server *serve.Server, listener net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(c.Context, func() { stopped <- server.Shutdown(kit.HardStop(c.Context)) })
 	err := server.Serve(listener)
@@ -133,66 +137,63 @@ func whoMayAsk(config serve.Config) string {
 	return "for " + show.Things(len(config.Tokens), "token", "tokens")
 }
 
-// configOf checks every flag before anything is opened.
-func configOf(c *cli.Context) (config serve.Config, err error) {
-	if err := kit.NoArguments(c, "the SQL comes over HTTP; name the folder by --published"); err != nil {
+// config checks every flag before anything is opened.
+func (f *serveFlags) config() (config serve.Config, err error) {
+	if err := f.NoArguments("the SQL comes over HTTP; name the folder by --published"); err != nil {
 		return config, err
 	}
-	if c.String("published") == published.Off {
+	if f.published == published.Off {
 		return config, hint.Misuse("serve: TIDEMARK_PUBLISH says that nothing is published").Hint("name the folder with --published DIR")
 	}
-	if port := c.Int("port"); port < 0 || port > 65535 {
-		return config, hint.Misuse("serve: --port %d: not a port", port).Hint("--port 8765, or --port 0 for a free one")
+	if f.port < 0 || f.port > 65535 {
+		return config, hint.Misuse("serve: --port %d: not a port", f.port).Hint("--port 8765, or --port 0 for a free one")
 	}
-	if err := kit.PositiveFlags(c, "workers", "queue"); err != nil {
-		return config, err
+	if f.timeout <= 0 {
+		return config, hint.Misuse("serve: --timeout %s: must be above 0", f.timeout).Hint("--timeout 60s")
 	}
-	if c.Duration("timeout") <= 0 {
-		return config, hint.Misuse("serve: --timeout %s: must be above 0", c.Duration("timeout")).Hint("--timeout 60s")
+	if f.maxRows < 0 {
+		return config, hint.Misuse("serve: --max-rows %d: must be 0 or above", f.maxRows).Hint("0 cuts no answer")
 	}
-	if c.Int64("max-rows") < 0 {
-		return config, hint.Misuse("serve: --max-rows %d: must be 0 or above", c.Int64("max-rows")).Hint("0 cuts no answer")
-	}
-	memory, err := sizeOf(c, "memory")
+	memory, err := sizeOf("memory", f.memory)
 	if err != nil {
 		return config, err
 	}
-	mostBytes, err := sizeOf(c, "max-bytes")
+	mostBytes, err := sizeOf("max-bytes", f.maxBytes)
 	if err != nil {
 		return config, err
 	}
-	tokens, err := tokensOf(c)
+	tokens, err := f.tokens()
 	return serve.Config{
-		Published: published.Folder(c.String("warehouse"), c.String("published")), Tokens: tokens, MemoryBytes: memory, Timeout: c.Duration("timeout"),
-		Workers: cmp.Or(c.Int("workers"), max(runtime.NumCPU(), 2)), Queue: c.Int("queue"), MostRows: c.Int64("max-rows"), MostBytes: mostBytes,
-		Tell: func(format string, args ...any) { kit.Tell(c, format, args...) },
+		Published: published.Folder(f.Warehouse, f.published), Tokens: tokens, MemoryBytes: memory, Timeout: f.timeout,
+		Workers: cmp.Or(f.workers, max(runtime.NumCPU(), 2)), Queue: f.queue, MostRows: f.maxRows, MostBytes: mostBytes,
+		Tell: f.Tell,
 	}, err
 }
 
-// sizeOf is a size with its unit, or the flag's default.
-func sizeOf(c *cli.Context, flag string) (int64, error) {
-	size, isSize := deployment.Bytes(c.String(flag))
+// sizeOf is a size with its unit.
+func sizeOf(flag, text string) (int64, error) {
+	size, isSize := deployment.Bytes(text)
 	const least, most = 1 << 20, 1 << 46 // bytes; beyond these a slip of the hand
 	if !isSize || size < least || size > most {
-		return 0, hint.Misuse("serve: --%s %s: not a size between 1 MiB and 64 TiB", flag, c.String(flag)).Hint("--%s 2GB", flag)
+		return 0, hint.Misuse("serve: --%s %s: not a size between 1 MiB and 64 TiB", flag, text).Hint("--%s 2GB", flag)
 	}
 	return int64(size), nil
 }
 
-// tokensOf takes tokens from a file or the environment, never from a flag, which other users of the machine could read.
-func tokensOf(c *cli.Context) ([]serve.Token, error) {
+// tokens takes tokens from a file or the environment, never from a flag, which other users of the machine could read.
+func (f *serveFlags) tokens() ([]serve.Token, error) {
 	secret := os.Getenv("TIDEMARK_TOKEN")
 	switch {
-	case c.Bool("no-token") && c.IsSet("token-file"):
-		return nil, kit.Exclusive(c, "no-token", "token-file")
-	case c.Bool("no-token"):
+	case f.noToken && f.tokenFile != "":
+		return nil, f.Exclusive("no-token", "token-file")
+	case f.noToken:
 		return nil, nil
-	case c.IsSet("token-file"):
-		text, err := kit.FileOf(c, "token-file")
+	case f.tokenFile != "":
+		text, err := kit.FileOf("token-file", f.tokenFile)
 		if err != nil {
 			return nil, err
 		}
-		tokens, err := serve.ReadTokens(c.String("token-file"), string(text))
+		tokens, err := serve.ReadTokens(f.tokenFile, string(text))
 		return tokens, named(err)
 	case secret == "":
 		return nil, hint.Misuse("serve: no token").
@@ -209,30 +210,17 @@ func named(err error) error {
 	return fmt.Errorf("serve: %w", err)
 }
 
-// certificateOf is nil without TLS.
-func certificateOf(c *cli.Context) (*tls.Config, error) {
-	if c.String("tls-cert") == "" && c.String("tls-key") == "" {
+// certificate is nil without TLS.
+func (f *serveFlags) certificate() (*tls.Config, error) {
+	if f.tlsCert == "" && f.tlsKey == "" {
 		return nil, nil
 	}
-	if c.String("tls-cert") == "" || c.String("tls-key") == "" {
+	if f.tlsCert == "" || f.tlsKey == "" {
 		return nil, hint.Misuse("serve: --tls-cert and --tls-key go together")
 	}
-	pair, err := tls.LoadX509KeyPair(c.String("tls-cert"), c.String("tls-key"))
+	pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
 	if err != nil {
-		return nil, hint.Errorf("serve: --tls-cert %s: %w", c.String("tls-cert"), err).Hint("both are PEM files, and the key is of the certificate")
+		return nil, hint.Errorf("serve: --tls-cert %s: %w", f.tlsCert, err).Hint("both are PEM files, and the key is of the certificate")
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// ServedReport is what a worker calls for GET /v1/reports/...: the page of "tidemark report RUN", or of "tidemark report --service" as it was
-// stored.
-func ServedReport(ctx context.Context, db *sql.DB, page worker.Page, w io.Writer) error {
-	if page.Service == "" {
-		return reports.Write(ctx, db, reports.Options{RunIDs: []string{page.Run}, Version: kit.Version, GeneratedAt: now()}, w)
-	}
-	r, err := week.Stored(ctx, db, page.Service, page.Week)
-	if err != nil {
-		return err
-	}
-	return weekpage.Write(w, r, weekpage.Options{GeneratedAt: dateOf(r)})
 }

@@ -33,7 +33,16 @@ import (
 	"tidemark/queries"
 )
 
+type sqlFlags struct {
+	kit.Call
+	example               string
+	examples, line, files bool
+	memory                *float64 // bytes; nil: half of the machine's
+	timeout               time.Duration
+}
+
 func SQLCommand() *cli.Command {
+	f := &sqlFlags{}
 	return &cli.Command{
 		Name:      "sql",
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
@@ -46,38 +55,38 @@ units; a file or a pipe gets them in full.
 
 Example:
   tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
-		Flags: kit.WithTableFlags(
-			&cli.BoolFlag{Name: "examples", Usage: "list the example questions"},
-			&cli.StringFlag{Name: "example", Usage: "ask the example question `NAME`"},
-			&cli.BoolFlag{Name: "line", Usage: "print one line per value"},
-			&cli.StringFlag{Name: "memory", Usage: "let the query take up to `8GB` (default: half of the machine's)"},
-			&cli.DurationFlag{Name: "timeout", Usage: "stop the query after `30s` (default: never)"},
-			&cli.BoolFlag{Name: "files", Usage: "let the query read files: read_csv, read_parquet, read_text, glob"},
+		Flags: f.TableFlags(
+			&cli.BoolFlag{Name: "examples", Usage: "list the example questions", Destination: &f.examples},
+			&cli.StringFlag{Name: "example", Usage: "ask the example question `NAME`", Destination: &f.example},
+			&cli.BoolFlag{Name: "line", Usage: "print one line per value", Destination: &f.line},
+			&cli.StringFlag{Name: "memory", Usage: "let the query take up to `8GB` (default: half of the machine's)", Action: kit.Size("memory", &f.memory)},
+			&cli.DurationFlag{Name: "timeout", Usage: "stop the query after `30s` (default: never)", Destination: &f.timeout},
+			&cli.BoolFlag{Name: "files", Usage: "let the query read files: read_csv, read_parquet, read_text, glob", Destination: &f.files},
 		),
-		Action: runSQL,
+		Action: f.Do(f.run),
 	}
 }
 
-func runSQL(c *cli.Context) error {
-	rows, err := answerFor(c)
+func (f *sqlFlags) run() error {
+	rows, err := f.answerFor()
 	if err != nil {
 		return err
 	}
-	limits, err := limitsOf(c)
+	limits, err := f.limitsOf()
 	if err != nil {
 		return err
 	}
-	if c.Bool("examples") {
-		return listExamples(c)
+	if f.examples {
+		return f.listExamples()
 	}
-	if isForShell(c) {
-		return runShell(c, limits)
+	if f.isForShell() {
+		return f.runShell(limits)
 	}
-	query, err := queryText(c)
+	query, err := f.queryText()
 	if err != nil {
 		return err
 	}
-	ctx := c.Context
+	ctx := f.Context
 	if limits.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
@@ -87,44 +96,40 @@ func runSQL(c *cli.Context) error {
 		ctx = warehouse.WithFiles(ctx)
 	}
 	err = leavingAtOnce(ctx, func() error {
-		return kit.WithWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-			return shell.Ask(ctx, w, query, limits, rows, func(text string) { kit.Tell(c, "%s", text) })
+		return f.WithWarehouse(ctx, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return shell.Ask(ctx, w, query, limits, rows, func(text string) { f.Tell("%s", text) })
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return hint.Errorf("sql: stopped after %s (--timeout)", c.Duration("timeout")).Hint("give it more time, or ask for less")
+		return hint.Errorf("sql: stopped after %s (--timeout)", f.timeout).Hint("give it more time, or ask for less")
 	}
 	return err
 }
 
 // answerFor prints rows as they were asked for: as CSV, JSON or lines, else as a box on a
 // terminal and in full elsewhere.
-func answerFor(c *cli.Context) (tables.Writer, error) {
+func (f *sqlFlags) answerFor() (tables.Writer, error) {
 	for _, other := range []string{"csv", "json"} {
-		if err := kit.Exclusive(c, "line", other); err != nil {
+		if err := f.Exclusive("line", other); err != nil {
 			return nil, err
 		}
 	}
-	width := terminal.Width(c.App.Writer)
+	width := terminal.Width(f.App.Writer)
 	switch {
-	case kit.IsForPrograms(c):
-		return kit.RowsFor(c)
-	case c.Bool("line"):
-		return tables.NewLines(c.App.Writer, width), nil
-	case terminal.Is(c.App.Writer):
-		return tables.NewBox(c.App.Writer, width, 0, "--line shows all"), nil
+	case f.IsForPrograms():
+		return f.RowsFor()
+	case f.line:
+		return tables.NewLines(f.App.Writer, width), nil
+	case terminal.Is(f.App.Writer):
+		return tables.NewBox(f.App.Writer, width, 0, "--line shows all"), nil
 	}
-	return tables.NewExact(c.App.Writer), nil
+	return tables.NewExact(f.App.Writer), nil
 }
 
-func limitsOf(c *cli.Context) (shell.Limits, error) {
-	limits := shell.Limits{Files: c.Bool("files"), Timeout: c.Duration("timeout")}
-	memory, err := kit.BytesOf(c, "memory")
-	if err != nil {
-		return limits, err
-	}
-	if memory != nil {
-		limits.MemoryBytes = max(*memory, 1) // 0 is the default
+func (f *sqlFlags) limitsOf() (shell.Limits, error) {
+	limits := shell.Limits{Files: f.files, Timeout: f.timeout}
+	if f.memory != nil {
+		limits.MemoryBytes = max(*f.memory, 1) // 0 is the default
 	}
 	if limits.Timeout < 0 {
 		return limits, hint.Misuse("sql: --timeout %s: must be above 0", limits.Timeout)
@@ -133,65 +138,66 @@ func limitsOf(c *cli.Context) (shell.Limits, error) {
 }
 
 // isForShell is true where a person sits at both ends and has asked nothing yet.
-func isForShell(c *cli.Context) bool {
-	file, isFile := c.App.Reader.(*os.File)
-	return isFile && c.NArg() == 0 && !c.IsSet("example") && term.IsTerminal(int(file.Fd())) && terminal.Is(c.App.Writer)
+func (f *sqlFlags) isForShell() bool {
+	file, isFile := f.App.Reader.(*os.File)
+	return isFile && f.Args.Len() == 0 && !f.IsGiven("example") && term.IsTerminal(int(file.Fd())) && terminal.Is(f.App.Writer)
 }
 
 // runShell asks questions until the user leaves. The terminal is in raw mode meanwhile, also
 // for what other parts of the program print.
-func runShell(c *cli.Context, limits shell.Limits) error {
-	out, messages := c.App.Writer, c.App.ErrWriter
-	c.App.Writer, c.App.ErrWriter = terminal.Raw(out), terminal.Raw(messages)
-	defer func() { c.App.Writer, c.App.ErrWriter = out, messages }()
+func (f *sqlFlags) runShell(limits shell.Limits) error {
+	out, messages := f.App.Writer, f.App.ErrWriter
+	f.App.Writer, f.App.ErrWriter = terminal.Raw(out), terminal.Raw(messages)
+	defer func() { f.App.Writer, f.App.ErrWriter = out, messages }()
 	return shell.Shell{
-		In: c.App.Reader, Out: c.App.Writer, Draw: terminal.Drawing(out),
+		In: f.App.Reader, Out: f.App.Writer, Draw: terminal.Drawing(out),
 		Width: func() int { return terminal.Width(out) },
-		Path:  c.String("warehouse"),
+		Path:  f.Warehouse,
 		Open: func(ctx context.Context, path string, use func(context.Context, *warehouse.Warehouse) error) error {
-			before := c.String("warehouse")
-			if err := c.Set("warehouse", path); err != nil {
-				return err
-			}
+			before := f.Warehouse
+			f.Warehouse = path
 			if limits.Files {
 				ctx = warehouse.WithFiles(ctx)
 			}
-			err := kit.WithWarehouse(ctx, c, warehouse.ReadOnly, use)
+			err := f.WithWarehouse(ctx, warehouse.ReadOnly, use)
 			if err != nil {
-				_ = c.Set("warehouse", before)
+				f.Warehouse = before
 			}
 			return err
 		},
-		Report: func(err error) { kit.PrintError(c.App.ErrWriter, err) },
-		Limits: limits, History: shell.HistoryFile(), Mode: modeOf(c),
-	}.Run(c.Context)
+		Report: func(err error) { kit.PrintError(f.App.ErrWriter, err) },
+		Limits: limits, History: shell.HistoryFile(), Mode: f.mode(),
+	}.Run(f.Context)
 }
 
-// modeOf is the mode that a shell starts in.
-func modeOf(c *cli.Context) string {
-	for _, mode := range []string{"csv", "json", "line"} {
-		if c.Bool(mode) {
-			return mode
-		}
+// mode is the mode that a shell starts in.
+func (f *sqlFlags) mode() string {
+	switch {
+	case f.CSV:
+		return "csv"
+	case f.JSON:
+		return "json"
+	case f.line:
+		return "line"
 	}
 	return "box"
 }
 
 // listExamples prints the example questions; for programs with their SQL.
-func listExamples(c *cli.Context) error {
-	if c.NArg() > 0 || c.IsSet("example") {
+func (f *sqlFlags) listExamples() error {
+	if f.Args.Len() > 0 || f.Given("example", "line", "memory", "timeout", "files") != "" {
 		return hint.Misuse("sql: --examples lists and asks nothing").Hint("--example NAME asks one")
 	}
-	if !kit.IsForPrograms(c) {
-		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), "")
-		kit.Tell(c, "ask one: tidemark sql --example %s%s", queries.ExamplesFirst[0], kit.WarehouseWords(c))
+	if !f.IsForPrograms() {
+		shell.WriteExamples(f.App.Writer, terminal.Width(f.App.Writer), "")
+		f.Tell("ask one: tidemark sql --example %s%s", queries.ExamplesFirst[0], f.WarehouseWords())
 		return nil
 	}
 	table := kit.TableOf("name", "group", "question", "meaning", "query")
 	for _, one := range queries.Examples() {
 		table.Rows = append(table.Rows, []any{one.Name, one.Group, one.Question, one.Meaning, one.SQL})
 	}
-	return kit.PrintTable(c, table)
+	return f.PrintTable(table)
 }
 
 // leavingAtOnce does not wait for a reader once the context has ended: some steps
@@ -212,25 +218,25 @@ func leavingAtOnce(ctx context.Context, reads func() error) error {
 }
 
 // queryText reads the query from stdin too, because quoting SQL in a shell is hard.
-func queryText(c *cli.Context) (string, error) {
-	if c.IsSet("example") {
-		if c.NArg() > 0 {
-			return "", hint.Misuse("sql: a query and --example %s", c.String("example")).Hint("ask one of them")
+func (f *sqlFlags) queryText() (string, error) {
+	if f.IsGiven("example") {
+		if f.Args.Len() > 0 {
+			return "", hint.Misuse("sql: a query and --example %s", f.example).Hint("ask one of them")
 		}
-		example, err := shell.FindExample(c.String("example"))
+		example, err := shell.FindExample(f.example)
 		if err != nil {
 			return "", err
 		}
-		kit.Tell(c, "%s %s", example.Question, strings.ReplaceAll(example.Meaning, "\n", " "))
+		f.Tell("%s %s", example.Question, strings.ReplaceAll(example.Meaning, "\n", " "))
 		return example.SQL, nil
 	}
-	if c.NArg() > 1 {
-		return "", hint.Misuse("sql: one query, not %d", c.NArg()).Hint("put the query in quotes")
+	if f.Args.Len() > 1 {
+		return "", hint.Misuse("sql: one query, not %d", f.Args.Len()).Hint("put the query in quotes")
 	}
-	if query := c.Args().First(); query != "" && query != "-" {
+	if query := f.Args.First(); query != "" && query != "-" {
 		return query, nil
 	}
-	text, err := io.ReadAll(c.App.Reader)
+	text, err := io.ReadAll(f.App.Reader)
 	if err != nil {
 		return "", err
 	}
@@ -240,7 +246,13 @@ func queryText(c *cli.Context) (string, error) {
 	return string(text), nil
 }
 
+type schemaFlags struct {
+	kit.Call
+	stable bool
+}
+
 func SchemaCommand() *cli.Command {
+	f := &schemaFlags{}
 	return &cli.Command{
 		Name:      "schema",
 		Usage:     "what there is to ask, by question; or the columns of a relation",
@@ -252,54 +264,54 @@ Examples:
   tidemark schema traces
   tidemark schema marts.tpot_gap
   tidemark schema macros`,
-		Flags: kit.WithTableFlags(
-			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake"},
+		Flags: f.TableFlags(
+			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake", Destination: &f.stable},
 		),
-		Action: runSchema,
+		Action: f.Do(f.run),
 	}
 }
 
-func runSchema(c *cli.Context) error {
-	name, err := kit.OptionalArgument(c, "relation")
+func (f *schemaFlags) run() error {
+	name, err := f.OptionalArgument("relation")
 	if err != nil {
 		return err
 	}
-	if c.Bool("stable") {
-		return printStable(c, name)
+	if f.stable {
+		return printStable(&f.Call, name)
 	}
-	return kit.Answering(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := answers.Schema(ctx, w.DB(), name)
 		switch {
 		case err != nil:
 			return err
-		case kit.IsForPrograms(c):
-			return kit.PrintTable(c, table)
+		case f.IsForPrograms():
+			return f.PrintTable(table)
 		}
-		return describe(c, name, table)
+		return describe(&f.Call, name, table)
 	})
 }
 
 // describe prints for people what Schema found: the overview, a group or a schema, or one
 // relation.
-func describe(c *cli.Context, name string, table answers.Table) error {
+func describe(c *kit.Call, name string, table answers.Table) error {
 	if name == "" {
 		shell.WriteGuide(c.App.Writer, terminal.Width(c.App.Writer), table)
-		kit.Tell(c, "next: tidemark schema GROUP, tidemark schema RELATION, tidemark schema macros, tidemark sql --examples")
+		c.Tell("next: tidemark schema GROUP, tidemark schema RELATION, tidemark schema macros, tidemark sql --examples")
 		return nil
 	}
 	if group, is := answers.Group(name); is {
-		kit.PrintLine(c, "%s", group.Question)
+		c.PrintLine("%s", group.Question)
 	}
 	if table.Comment != "" {
-		kit.Remark(c, "%s: %s", table.Name, strings.ReplaceAll(table.Comment, "\n", " "))
-		kit.Gap(c)
+		c.Remark("%s: %s", table.Name, strings.ReplaceAll(table.Comment, "\n", " "))
+		c.Gap()
 	}
 	if table.Place("relation") < 0 {
-		return kit.PrintList(c, table, "--csv has them all")
+		return c.PrintList(table, "--csv has them all")
 	}
 	shell.WriteList(c.App.Writer, terminal.Width(c.App.Writer), table)
 	if _, is := answers.Group(name); is {
-		kit.PrintLine(c, "EXAMPLES (tidemark sql --example NAME)")
+		c.PrintLine("EXAMPLES (tidemark sql --example NAME)")
 		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), name)
 	}
 	return nil
@@ -307,7 +319,7 @@ func describe(c *cli.Context, name string, table answers.Table) error {
 
 // printStable lists the promised columns, all or those of one relation. For people the whole list has a row for each relation, because
 // with one for each column it would have a thousand.
-func printStable(c *cli.Context, relation string) error {
+func printStable(c *kit.Call, relation string) error {
 	table := kit.TableOf("relation", "column", "type", "meaning")
 	brief, places := kit.TableOf("relation", "columns"), map[string]int{}
 	for _, row := range queries.Stable() {
@@ -326,15 +338,15 @@ func printStable(c *cli.Context, relation string) error {
 	switch {
 	case len(table.Rows) == 0:
 		return hint.Misuse("schema --stable: nothing is promised of %s", relation).Hint("tidemark schema --stable lists all that is")
-	case kit.IsForPrograms(c):
-		return kit.PrintTable(c, table)
+	case c.IsForPrograms():
+		return c.PrintTable(table)
 	case relation == "":
-		kit.Tell(c, "types and meanings: tidemark schema --stable RELATION, or --csv")
-		return kit.PrintList(c, brief, "--csv has them all")
+		c.Tell("types and meanings: tidemark schema --stable RELATION, or --csv")
+		return c.PrintList(brief, "--csv has them all")
 	}
 	columns := kit.TableOf("column", "type", "meaning")
 	for _, row := range table.Rows {
 		columns.Rows = append(columns.Rows, row[1:])
 	}
-	return kit.PrintList(c, columns, "--csv has them all")
+	return c.PrintList(columns, "--csv has them all")
 }

@@ -34,17 +34,26 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
 )
 
+type experimentFlags struct {
+	kit.Call
+	runs    string
+	restart bool
+}
+
 func ExperimentCommand() *cli.Command {
+	f := &experimentFlags{}
 	return &cli.Command{
 		Name:      "experiment",
 		Usage:     "all rows of an experiment, one after the other; resumable",
@@ -74,29 +83,24 @@ Example file:
 
 Example:
   tidemark experiment chat-rates.yaml`,
-		Flags: kit.WithTableFlags(
+		Flags: f.TableFlags(
 			&cli.StringSliceFlag{Name: "base-url", Usage: "send to `http://host:port` instead of what the file says"},
 			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves, instead of what the file says"},
-			&cli.StringFlag{Name: "runs", Usage: "keep runs and the journal in `DIR`", Value: "runs"},
-			&cli.BoolFlag{Name: "restart", Usage: "start again; the journal so far is kept under another name"},
+			&cli.StringFlag{Name: "runs", Usage: "keep runs and the journal in `DIR`", Value: "runs", Destination: &f.runs},
+			&cli.BoolFlag{Name: "restart", Usage: "start again; the journal so far is kept under another name", Destination: &f.restart},
 		),
-		Action: runExperiment,
+		Action: f.Do(f.run),
 	}
 }
 
-// stepsFlag belongs to replay; an inner replay of an experiment must not have it.
-func stepsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between"}
-}
-
-// runExperiment reads the file, and the journal of an earlier attempt if there is
+// run reads the file, and the journal of an earlier attempt if there is
 // one. Paths in the file are relative to the file.
-func runExperiment(c *cli.Context) error {
-	path, err := kit.OneArgument(c, "experiment file")
+func (f *experimentFlags) run() error {
+	path, err := f.OneArgument("experiment file")
 	if err != nil {
 		return err
 	}
-	if err := kit.NotASnapshot(c); err != nil {
+	if err := f.NotASnapshot(); err != nil {
 		return err
 	}
 	file, err := experiment.Read(path)
@@ -106,29 +110,29 @@ func runExperiment(c *cli.Context) error {
 	if file.SLO != "" && !filepath.IsAbs(file.SLO) {
 		file.SLO = filepath.Join(filepath.Dir(path), file.SLO)
 	}
-	file.Override(optionsOf(c, "runs", "restart", "warehouse", "wait", "quiet", "csv", "json"))
-	journal := filepath.Join(c.String("runs"), file.Name+".experiment.jsonl")
-	return playExperiment(c, file, journal)
+	file.Override(optionsOf(&f.Call, "runs", "restart", "warehouse", "wait", "quiet", "csv", "json"))
+	journal := filepath.Join(f.runs, file.Name+".experiment.jsonl")
+	return player{Call: &f.Call, runs: f.runs, file: file, isFresh: f.restart}.play(journal)
 }
 
 // runSteps is an experiment written on the command line: replay --steps 1,2,4.
-func runSteps(c *cli.Context, what string) error {
+func (f *replayFlags) runSteps(what string) error {
 	variable := "request-rate"
-	if c.String("mode") == "closed" {
+	if f.Mode == "closed" {
 		variable = "max-concurrency"
 	}
-	if c.IsSet(variable) {
+	if f.IsGiven(variable) {
 		return hint.Misuse("--steps and --%s exclude each other", variable)
 	}
-	options := optionsOf(c, "steps", "slo", "warehouse", "wait", "quiet", "runs", "name")
-	if !c.IsSet("drain-timeout") {
+	options := optionsOf(&f.Call, "steps", "slo", "warehouse", "wait", "quiet", "runs", "name")
+	if !f.IsGiven("drain-timeout") {
 		options["drain-timeout"] = "5m"
 	}
 	name := stemOf(what) + "-steps"
-	if c.IsSet("name") {
-		name = stemOf(c.String("name"))
+	if f.To.Name != "" {
+		name = stemOf(f.To.Name)
 	}
-	values := strings.Split(c.String("steps"), ",")
+	values := strings.Split(f.steps, ",")
 	for i := range values {
 		values[i] = strings.TrimSpace(values[i])
 	}
@@ -136,24 +140,19 @@ func runSteps(c *cli.Context, what string) error {
 	if err != nil {
 		return hint.AsMisuse(err)
 	}
-	file.SLO = c.String("slo")
+	file.SLO = f.SLO
 	stamp := time.Now().UTC().Format("20060102-150405")
-	return playExperiment(c, file, filepath.Join(c.String("runs"), stamp+"-"+name+".experiment.jsonl"))
+	return player{Call: &f.Call, runs: f.Runs, file: file}.play(filepath.Join(f.Runs, stamp+"-"+name+".experiment.jsonl"))
 }
 
 // optionsOf are the flags that were given, by name, without some.
-func optionsOf(c *cli.Context, except ...string) map[string]any {
-	options := map[string]any{}
-	for _, flag := range c.Command.Flags {
-		name := flag.Names()[0]
-		if !c.IsSet(name) || slices.Contains(except, name) {
-			continue
-		}
-		options[name] = c.Value(name)
-		if _, isList := flag.(*cli.StringSliceFlag); isList {
+func optionsOf(c *kit.Call, except ...string) map[string]any {
+	options := c.Values(except...)
+	for name, value := range options {
+		if list, isList := value.(cli.StringSlice); isList {
 			var values []any // as YAML has them
-			for _, value := range c.StringSlice(name) {
-				values = append(values, value)
+			for _, one := range list.Value() {
+				values = append(values, one)
 			}
 			options[name] = values
 		}
@@ -161,47 +160,55 @@ func optionsOf(c *cli.Context, except ...string) map[string]any {
 	return options
 }
 
-// playExperiment plays the rows and prints their table.
-func playExperiment(c *cli.Context, file experiment.File, journal string) error {
-	if err := checkOptions(file); err != nil {
+// player plays an experiment.
+type player struct {
+	*kit.Call
+	runs    string // the folder of the runs
+	file    experiment.File
+	isFresh bool // a journal that is there is put aside
+}
+
+// play plays the rows and prints their table.
+func (p player) play(journal string) error {
+	if err := p.checkOptions(); err != nil {
 		return err
 	}
-	if err := checkRows(c, file); err != nil {
+	if err := p.checkRows(); err != nil {
 		return err
 	}
-	if varied := file.Varied(); len(varied) > 1 {
-		kit.Tell(c, "note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
+	if varied := p.file.Varied(); len(varied) > 1 {
+		p.Tell("note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
 	}
-	log, err := experiment.OpenLog(journal, file, c.Bool("restart"), time.Now)
+	log, err := experiment.OpenLog(journal, p.file, p.isFresh, time.Now)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	kit.Tell(c, "experiment %s: %s", file.Name, file.Hypothesis)
-	done, err := experiment.Play(c.Context, file, log, experiment.Callbacks{
+	p.Tell("experiment %s: %s", p.file.Name, p.file.Hypothesis)
+	done, err := experiment.Play(p.Context, p.file, log, experiment.Callbacks{
 		Run: func(ctx context.Context, step experiment.Step, sent func(string) error) (experiment.Result, error) {
-			return playStep(ctx, c, file, log.SeriesID, step, sent)
+			return p.playStep(ctx, log.SeriesID, step, sent)
 		},
 		TakeIn: func(ctx context.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
-			return ingestLater(ctx, c, done, takesTime)
+			return p.ingestLater(ctx, done, takesTime)
 		},
-		Tell: func(line string) { kit.Tell(c, "%s", line) },
+		Tell: func(line string) { p.Tell("%s", line) },
 	})
 	if len(done) > 0 {
-		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
+		err = errors.Join(err, p.printSteps(log.SeriesID, done))
 	}
-	if left := notIngested(c, done); left != nil && c.Context.Err() != nil {
-		kit.Tell(c, "%v; %s", left, hint.Of(left)) // after an interrupt the error itself is not printed
+	if left := p.notIngested(done); left != nil && p.Context.Err() != nil {
+		p.Tell("%v; %s", left, hint.Of(left)) // after an interrupt the error itself is not printed
 	} else {
 		err = errors.Join(err, left)
 	}
-	if err != nil && c.Command.Name == "experiment" {
-		kit.Tell(c, "the journal is in %s: the same command continues there", journal)
+	if err != nil && p.Verb == "experiment" {
+		p.Tell("the journal is in %s: the same command continues there", journal)
 	}
 	if err != nil {
 		return err
 	}
-	return experimentCode(file, done)
+	return experimentCode(p.file, done)
 }
 
 // experimentCode is 3 if some row has no valid run, and 1 if no row met the SLO or,
@@ -218,12 +225,12 @@ func experimentCode(file experiment.File, done []experiment.Done) error {
 }
 
 // ingestLater ingests and judges a run that a row has left behind.
-func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
-	wait := betweenRows(c)
+func (p player) ingestLater(ctx context.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
+	wait := p.betweenRows()
 	if takesTime {
-		wait = 10 * c.Duration("wait")
+		wait = 10 * p.Wait
 	}
-	said, err := kit.IngestRun(ctx, c, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
+	said, err := p.IngestRun(ctx, wait, filepath.Join(p.runs, done.RunID), done.RunID)
 	switch {
 	case ctx.Err() != nil:
 		return experiment.Result{}, ctx.Err()
@@ -232,40 +239,40 @@ func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 	case err != nil:
 		return experiment.Result{}, err
 	}
-	kit.Tell(c, "%s, ingested now: %s", done.RunID, said.Headline())
+	p.Tell("%s, ingested now: %s", done.RunID, said.Headline())
 	return experiment.Result{RunID: done.RunID, Outcome: said.Outcome, FirstLine: said.FirstLine}, nil
 }
 
 // betweenRows is how long a row waits for the warehouse before the next row is
 // sent. The server is idle meanwhile.
-func betweenRows(c *cli.Context) time.Duration { return c.Duration("wait") / 10 }
+func (p player) betweenRows() time.Duration { return p.Wait / 10 }
 
 // notIngested is an error if runs are still not ingested at the end.
-func notIngested(c *cli.Context, done []experiment.Done) error {
+func (p player) notIngested(done []experiment.Done) error {
 	var folders []string
 	for _, d := range done {
 		if d.Outcome == experiment.NotTakenIn {
-			folders = append(folders, filepath.Join(c.String("runs"), d.RunID))
+			folders = append(folders, filepath.Join(p.runs, d.RunID))
 		}
 	}
 	if len(folders) == 0 {
 		return nil
 	}
 	return hint.Errorf("%d of %d runs are not ingested yet: another process holds the warehouse", len(folders), len(done)).
-		Hint("nothing is lost; when it is free: tidemark ingest %s%s", strings.Join(folders, " "), kit.WarehouseWords(c))
+		Hint("nothing is lost; when it is free: tidemark ingest %s%s", escape.ShellWords(folders), p.WarehouseWords())
 }
 
 // checkOptions finds a flag that replay does not have, before the first row is
 // sent.
-func checkOptions(file experiment.File) error {
+func (p player) checkOptions() error {
 	var known []string
 	for _, flag := range ReplayCommand().Flags {
 		known = append(known, flag.Names()[0])
 	}
-	for _, step := range file.Steps() {
+	for _, step := range p.file.Steps() {
 		for name := range step.Options {
 			if !slices.Contains(known, name) || name == "steps" {
-				return hint.Misuse("experiment %s: %q is no option of replay", file.Name, name).Hint("tidemark replay --help-all lists them")
+				return hint.Misuse("experiment %s: %q is no option of replay", p.file.Name, name).Hint("tidemark replay --help-all lists them")
 			}
 		}
 	}
@@ -274,17 +281,10 @@ func checkOptions(file experiment.File) error {
 
 // checkRows finds what replay would refuse of any row, before the first row is
 // sent: a mistake in row five should not cost an hour.
-func checkRows(c *cli.Context, file experiment.File) error {
-	for _, step := range file.Steps() {
-		app := kit.Another(c, strings.NewReader(""), io.Discard, io.Discard)
-		app.Command("replay").Action = func(c *cli.Context) error {
-			err := errors.Join(needTarget(c), setConcurrency(c, file.Send), checkChoices(c))
-			if err == nil {
-				_, err = settingsOf(c)
-			}
-			return err
-		}
-		if err := app.RunContext(c.Context, commandline.FlagsFirst(app, argsOfStep(c, file, step))); err != nil {
+func (p player) checkRows() error {
+	for _, step := range p.file.Steps() {
+		app := p.Another(strings.NewReader(""), io.Discard, io.Discard)
+		if err := app.RunContext(context.WithValue(p.Context, AskedKey{}, &Asked{isChecked: true}), commandline.FlagsFirst(app, p.argsOfStep(step))); err != nil {
 			return kit.ExitError{Code: kit.ExitCode(err), Err: fmt.Errorf("row %q: %w", step.Value, err)}
 		}
 	}
@@ -294,17 +294,17 @@ func checkRows(c *cli.Context, file experiment.File) error {
 // argsOfStep is the command line of one step. Rows would find each other's prompts
 // in the server's prefix cache, so each starts with a reset cache unless the author
 // says otherwise.
-func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []string {
-	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs"),
+func (p player) argsOfStep(step experiment.Step) []string {
+	args := []string{"tidemark", "replay", p.file.Send, "--warehouse", p.Warehouse, "--runs", p.runs,
 		"--wait", kit.UntilFree.String()}
-	if c.Bool("quiet") {
+	if p.Quiet {
 		args = append(args, "--quiet")
 	}
-	if file.SLO != "" {
-		args = append(args, "--slo", file.SLO)
+	if p.file.SLO != "" {
+		args = append(args, "--slo", p.file.SLO)
 	}
 	if step.Options["name"] == nil {
-		args = append(args, "--name", file.Name+" "+step.Value)
+		args = append(args, "--name", p.file.Name+" "+step.Value)
 	}
 	if step.Options["cache"] == nil {
 		args = append(args, "--cache", "reset")
@@ -313,23 +313,23 @@ func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []st
 }
 
 // playStep replays one step with the verb itself, as a user would.
-func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
-	if step.Repeat == 0 && len(file.Before) > 0 {
-		if err := runBefore(ctx, c, file.Before, step.Value); err != nil {
+func (p player) playStep(ctx context.Context, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
+	if step.Repeat == 0 && len(p.file.Before) > 0 {
+		if err := p.runBefore(ctx, step.Value); err != nil {
 			return experiment.Result{}, err
 		}
 	}
-	asked := &Asked{Sent: sent, Wait: betweenRows(c), series: &replay.Series{
-		ID: seriesID, Name: file.Name, Hypothesis: file.Hypothesis, Variable: strings.Join(file.Varied(), "+"),
-		Value: step.Value, Row: step.Row, Repeat: step.Repeat, Expect: replay.Expect(file.Expect),
+	asked := &Asked{Sent: sent, Wait: p.betweenRows(), series: &replay.Series{
+		ID: seriesID, Name: p.file.Name, Hypothesis: p.file.Hypothesis, Variable: strings.Join(p.file.Varied(), "+"),
+		Value: step.Value, Row: step.Row, Repeat: step.Repeat, Expect: replay.Expect(p.file.Expect),
 	}}
 	if asked.series.Variable == "" {
-		asked.series.Variable = file.Variable
+		asked.series.Variable = p.file.Variable
 	}
 	// The output of a replay is only progress here; the product is the table of all
 	// rows.
-	app := kit.Another(c, strings.NewReader(""), kit.Messages(c), kit.Messages(c))
-	err := app.RunContext(context.WithValue(ctx, AskedKey{}, asked), commandline.FlagsFirst(app, argsOfStep(c, file, step)))
+	app := p.Another(strings.NewReader(""), p.Messages(), p.Messages())
+	err := app.RunContext(context.WithValue(ctx, AskedKey{}, asked), commandline.FlagsFirst(app, p.argsOfStep(step)))
 	if code := kit.ExitCode(err); code == kit.ExitNotMet || code == kit.ExitInvalid {
 		err = nil // the exit code is the outcome
 	}
@@ -354,38 +354,39 @@ func argsOf(options map[string]any) []string {
 // Asked is what an experiment wants from the replay that it calls, and what came of
 // it. It travels in the context, because the verb's own interface is its flags.
 type Asked struct {
-	series *replay.Series
-	Sent   func(runID string) error // the run's files are complete
-	Wait   time.Duration            // for the warehouse
-	Result experiment.Result
+	series    *replay.Series
+	isChecked bool                     // its flags alone: nothing is sent
+	Sent      func(runID string) error // the run's files are complete
+	Wait      time.Duration            // for the warehouse
+	Result    experiment.Result
 }
 
 type AskedKey struct{}
 
 // AskedFor is what the caller of this replay asked for; a replay that a user started has
 // no series and waits as long as --wait says.
-func AskedFor(c *cli.Context) *Asked {
-	if a, is := c.Context.Value(AskedKey{}).(*Asked); is {
+func AskedFor(ctx context.Context, wait time.Duration) *Asked {
+	if a, is := ctx.Value(AskedKey{}).(*Asked); is {
 		return a
 	}
-	return &Asked{Sent: func(string) error { return nil }, Wait: c.Duration("wait")}
+	return &Asked{Sent: func(string) error { return nil }, Wait: wait}
 }
 
 // printSteps prints the conclusion and a row for each level. A program gets the columns of marts.steps.
-func printSteps(c *cli.Context, seriesID string, file experiment.File, done []experiment.Done) error {
-	ctx := context.WithoutCancel(c.Context)
-	return kit.WithWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		ending, err := endings.Experiment(ctx, w.DB(), seriesID, file, done)
+func (p player) printSteps(seriesID string, done []experiment.Done) error {
+	ctx := context.WithoutCancel(p.Context)
+	return p.WithWarehouse(ctx, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		ending, err := endings.Experiment(ctx, w.DB(), seriesID, p.file, done)
 		if err != nil {
 			return err
 		}
-		if !kit.IsForPrograms(c) {
-			return kit.PrintEnding(c, ending)
+		if !p.IsForPrograms() {
+			return p.PrintEnding(ending)
 		}
 		for _, sentence := range ending.Lead {
-			kit.Tell(c, "%s", sentence)
+			p.Tell("%s", sentence)
 		}
-		return kit.PrintQuery(ctx, c, w, "from marts.steps where series_id = ? order by series_row", seriesID)
+		return p.PrintAnswer(analysis.Steps(ctx, w.DB(), seriesID))
 	})
 }
 
@@ -403,14 +404,14 @@ func valuesByOutcome(done []experiment.Done) map[experiment.Outcome][]string {
 
 // runBefore runs the program that an experiment's author wants before a row, and
 // waits for it. Its output goes to the person, never into the product.
-func runBefore(ctx context.Context, c *cli.Context, before []string, value string) error {
-	args := make([]string, len(before))
-	for i, arg := range before {
+func (p player) runBefore(ctx context.Context, value string) error {
+	args := make([]string, len(p.file.Before))
+	for i, arg := range p.file.Before {
 		args[i] = strings.ReplaceAll(arg, "{value}", value)
 	}
-	kit.Tell(c, "$ %s", strings.Join(args, " "))
+	p.Tell("$ %s", strings.Join(args, " "))
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	if talks := terminal.FileOf(kit.Messages(c)); talks != nil {
+	if talks := terminal.FileOf(p.Messages()); talks != nil {
 		// The file itself, not a pipe of ours: Wait would wait for a server that
 		// the program leaves in the background.
 		command.Stdout, command.Stderr = talks, talks

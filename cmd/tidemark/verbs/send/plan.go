@@ -13,18 +13,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
+	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 
+type planFlags struct {
+	Planning
+	kit.Deployment
+	output string
+}
+
 func PlanCommand() *cli.Command {
+	f := &planFlags{}
+	choices := f.Choices.Flags()
 	return &cli.Command{
 		Name:      "plan",
 		Usage:     "what would be sent and when, without a server",
@@ -35,98 +46,76 @@ func PlanCommand() *cli.Command {
 Example:
   tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
-		Flags: kit.WithWarehouseFlags(append(append(ChoiceFlags(), kit.EnvironmentFlags(ChoiceFlags()...)...),
-			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, usually .jsonl.zst; - is stdout"})...),
-		Action: runPlan,
+		Flags: f.WarehouseFlags(slices.Concat(choices, f.ServedFlags(choices...), []cli.Flag{
+			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, usually .jsonl.zst; - is stdout", Destination: &f.output},
+		})...),
+		Action: f.Do(f.run),
 	}
 }
 
-// runPlan writes the plan, or only describes it.
-func runPlan(c *cli.Context) error {
-	source, err := kit.OneArgument(c, "source or profile")
+// run writes the plan, or only describes it.
+func (f *planFlags) run() error {
+	source, err := f.OneArgument("source or profile")
 	if err != nil {
 		return err
 	}
-	environment, _, err := kit.NamedEnvironment(c)
+	if f.Mode == "closed" {
+		return hint.Misuse("plan: --mode closed is how a plan is sent").Hint("leave it out, and give it to tidemark replay")
+	}
+	f.Said.MaxModelLen = f.MaxModelLen
+	environment, _, err := f.Environment(&f.Call)
 	if err != nil {
 		return err
-	}
-	output := c.String("output")
-	if output == "-" {
-		return planToStdout(c, source)
 	}
 	var cost analysis.StepCost
-	predict := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		cost, err = analysis.LoadStepCost(ctx, w.DB(), *environment)
-		return err
+	var predict func(context.Context, *warehouse.Warehouse) error
+	if environment != nil {
+		predict = func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+			cost, err = analysis.LoadStepCost(ctx, w.DB(), *environment)
+			return err
+		}
 	}
-	if environment == nil {
-		predict = nil
+	if f.output == "" || f.output == "-" {
+		return f.planAside(source, predict, &cost)
 	}
-	var header plan.Header
-	if output == "" {
-		header, err = planAside(c, source, predict)
-	} else {
-		header, err = writePlan(c, source, output, predict)
-	}
+	header, err := f.writePlan(source, f.output, predict)
 	if err != nil {
 		return err
 	}
-	printPlan(c.App.Writer, header)
-	if environment != nil && header.DurationS > 0 {
-		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, header))
-	}
-	if output == "" {
-		kit.Tell(c, "nothing was written; --output plan.jsonl.zst keeps the plan")
-	} else {
-		kit.Tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", output, output)
-	}
+	printPlan(f.App.Writer, header, &cost)
+	f.Tell("plan in %s; send it: tidemark replay %s --base-url URL --model M", f.output, escape.Shell(f.output))
 	return nil
 }
 
-// planAside draws a plan into a temporary file, only to see what is in it.
-func planAside(c *cli.Context, source string, also func(context.Context, *warehouse.Warehouse) error) (plan.Header, error) {
-	path, drop, err := PlanFor(c, source, also)
+// planAside draws a plan into a temporary file, to see what is in it or to send the plan itself to stdout; it is described on stderr then.
+func (f *planFlags) planAside(source string, predict func(context.Context, *warehouse.Warehouse) error, cost *analysis.StepCost) error {
+	path, drop, err := f.PlanFor(source, predict)
 	if err != nil {
-		return plan.Header{}, err
+		return err
 	}
 	defer drop()
-	if also != nil && IsPlanFile(source) { // a plan file needed no warehouse so far
-		if err := kit.Calculator(c, also); err != nil {
-			return plan.Header{}, err
-		}
-	}
 	made, err := plan.Open(path)
 	if err != nil {
-		return plan.Header{}, err
-	}
-	return made.Header(), nil
-}
-
-// planToStdout sends the plan itself to stdout and describes it on stderr.
-func planToStdout(c *cli.Context, source string) error {
-	path, drop, err := PlanFor(c, source, nil)
-	if err != nil {
 		return err
 	}
-	defer drop()
-	plan, err := plan.Open(path)
-	if err != nil {
-		return err
+	if f.output == "" {
+		printPlan(f.App.Writer, made.Header(), cost)
+		f.Tell("nothing was written; --output plan.jsonl.zst keeps the plan")
+		return nil
 	}
-	printPlan(kit.Messages(c), plan.Header())
+	printPlan(f.Messages(), made.Header(), cost)
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	_, err = io.Copy(terminal.Product(c.App.Writer), file)
+	_, err = io.Copy(terminal.Product(f.App.Writer), file)
 	return err
 }
 
 // printPlan describes a plan in lines with a name in front. A line that says nothing (no
-// shared blocks, nothing dropped) is left out.
-func printPlan(w io.Writer, h plan.Header) {
+// shared blocks, nothing dropped, no deployment) is left out.
+func printPlan(w io.Writer, h plan.Header, cost *analysis.StepCost) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
 	if h.MeanRatePerS > 0 {
@@ -160,42 +149,19 @@ func printPlan(w io.Writer, h plan.Header) {
 			fmt.Fprintf(w, "note           %d requests %s\n", left.count, left.what)
 		}
 	}
+	if cost.Deployment.GPU != "" && h.DurationS > 0 {
+		fmt.Fprintf(w, "in flight      %s\n", steadyWords(cost.SteadyState(h)))
+	}
 }
 
-// steadyState predicts how many requests decode at once, or says what keeps the
-// rate from being sustained. It is the mean-field server of an open loop: at a rate
-// of lam requests a second, each of which adds x seconds of prefill to the steps of
-// others and decodes n tokens after its first,
-//
-//	tau = T_dec(B) / (1 - lam x)    B = lam n tau
-//
-// iterated to the batch B that keeps itself up.
-func steadyState(cost analysis.StepCost, h plan.Header) string {
-	requests := float64(h.Requests)
-	lam := requests / h.DurationS
-	prompt := float64(h.InputTokens-h.SharedTokens) / requests
-	context := float64(h.InputTokens)/requests + float64(h.OutputTokens)/requests/2
-	windowed := context
-	if cost.SlidingWindow > 0 {
-		windowed = min(context, float64(cost.SlidingWindow))
-	}
-	step := func(batch float64, prefill int) float64 {
-		return cost.Seconds(max(1, int(batch+0.5)), int64(batch*context), int64(batch*windowed),
-			prefill, min(prefill, 1), float64(prefill)*(context-float64(prefill)/2))
-	}
-	prefill := step(1, int(prompt)) - step(1, 0)
-	if lam*prefill >= 1 {
-		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(lam*prefill))
-	}
-	seats := min(float64(cost.Deployment.MaxNumSeqs*max(cost.Deployment.DataParallelSize, 1)), float64(cost.KVCapacityTokens)/context)
-	batch, tau := 1.0, 0.0
-	for range 1000 {
-		tau = step(batch, 0) / (1 - lam*prefill)
-		batch += (lam*max(0, float64(h.OutputTokens)/requests-1)*tau - batch) / 2
-		if batch > seats {
-			return fmt.Sprintf("not sustained: more than %d, all that --max-num-seqs and the KV cache let in", int(seats))
-		}
+// steadyWords is how many requests decode at once, or what keeps the rate from being sustained.
+func steadyWords(s analysis.SteadyState) string {
+	switch {
+	case s.PrefillRatio >= 1:
+		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(s.PrefillRatio))
+	case s.Batch > s.Seats:
+		return fmt.Sprintf("not sustained: more than %d, all that --max-num-seqs and the KV cache let in", int(s.Seats))
 	}
 	return fmt.Sprintf("about %s decoding at %s a token; prefill takes %s %% of the time",
-		show.Figures(batch), show.Duration(tau), show.Figures(100*lam*prefill))
+		show.Figures(s.Batch), show.Duration(s.TPOT), show.Figures(100*s.PrefillRatio))
 }

@@ -21,6 +21,7 @@ import (
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/userfile"
@@ -32,43 +33,36 @@ import (
 // completionIndex is where Kubernetes says which pod of an Indexed Job this is.
 const completionIndex = "JOB_COMPLETION_INDEX"
 
-func shardFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex},
-		&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards"},
-	}
-}
-
 // shardAsked reads --shard and --start-at; nil is the whole plan.
-func shardAsked(c *cli.Context, what string) (*plan.Shard, time.Time, error) {
+func (f *replayFlags) shardAsked(what string) (*plan.Shard, time.Time, error) {
 	var startAt time.Time
-	if text := c.String("start-at"); text != "" {
+	if text := f.startAt; text != "" {
 		var err error
 		if startAt, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			return nil, startAt, hint.Misuse("replay: --start-at %q is not a time", text).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 		}
 	}
-	if err := objects.CheckFolder(c.String("runs")); err != nil {
+	if err := objects.CheckFolder(f.Runs); err != nil {
 		return nil, startAt, hint.Errorf("replay: --runs: %w", err).Hint("%s", hint.Of(err))
 	}
-	if !c.IsSet("shard") {
+	if f.shard == "" {
 		switch {
-		case c.IsSet("start-at") && c.IsSet("steps"):
+		case f.startAt != "" && f.steps != "":
 			return nil, startAt, hint.Misuse("replay: --start-at is one instant, and --steps are several runs").Hint("leave one out")
-		case objects.IsAddress(c.String("runs")), objects.IsAddress(what):
+		case objects.IsAddress(f.Runs), objects.IsAddress(what):
 			return nil, startAt, hint.Misuse("replay: a bucket holds the plan and the folders of shards, and --shard is missing").
 				Hint("send the whole plan from files: --runs DIR; tidemark ingest s3://... fetches folders")
 		}
 		return nil, startAt, nil
 	}
-	shard, err := parseShard(c.String("shard"))
+	shard, err := parseShard(f.shard)
 	switch {
 	case err != nil:
 	case startAt.IsZero():
 		err = hint.Misuse("replay: --shard needs --start-at, so that all shards begin together").Hint("--start-at 2026-08-01T12:00:00Z, the same for all")
 	case !IsPlanFile(what):
-		err = hint.Misuse("replay: --shard needs a plan file, the same for all shards; %s is none", what).Hint("tidemark plan %s --output plan.jsonl.zst", what)
-	case c.IsSet("steps"), c.IsSet("max-concurrency"), c.String("mode") == "closed", c.String("cache") == "reset":
+		err = hint.Misuse("replay: --shard needs a plan file, the same for all shards; %s is none", what).Hint("tidemark plan %s --output plan.jsonl.zst", escape.Shell(what))
+	case f.steps != "", f.IsGiven("max-concurrency"), f.Mode == "closed", f.To.Cache == "reset":
 		err = hint.Misuse("replay: --steps, --max-concurrency, --mode closed and --cache reset are of one client, and a shard is one of several").
 			Hint("leave them out, or send the whole plan from one client")
 	}
@@ -90,7 +84,7 @@ func parseShard(text string) (plan.Shard, error) {
 }
 
 // sendShard sends one part of the plan into a folder of its own.
-func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Settings) error {
+func (f *replayFlags) sendShard(what string, shard plan.Shard, settings replay.Settings) error {
 	whole, err := plan.Open(what)
 	if err != nil {
 		return err
@@ -115,23 +109,23 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 	settings.Shard = &replay.Shard{Index: shard.Index, Count: shard.Count, StartAt: startAt.Format(time.RFC3339Nano),
 		PlanFingerprint: whole.Fingerprint(), PlanRequests: h.Requests, PlanInputTokens: h.InputTokens, PlanOutputTokens: h.OutputTokens}
 	name := fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count)
-	if objects.IsAddress(c.String("runs")) {
-		err = sendIntoBucket(c, shard, part, filepath.Join(temporary, name), settings)
+	if objects.IsAddress(f.Runs) {
+		err = f.sendIntoBucket(shard, part, filepath.Join(temporary, name), settings)
 	} else {
-		folder := filepath.Join(c.String("runs"), name)
-		kit.Tell(c, "shard %s: %s", shard, folder)
-		err = send(c, part, folder, settings)
+		folder := filepath.Join(f.Runs, name)
+		f.Tell("shard %s: %s", shard, folder)
+		err = f.send(part, folder, settings)
 	}
 	if err != nil {
 		return err
 	}
 	all := settings.RunID + "-shard-*"
-	if objects.IsAddress(c.String("runs")) {
-		all = "'" + objects.Below(c.String("runs"), all) + "'"
+	if objects.IsAddress(f.Runs) {
+		all = "'" + objects.Below(f.Runs, all) + "'"
 	} else {
-		all = c.String("runs") + "/" + all
+		all = f.Runs + "/" + all
 	}
-	kit.Tell(c, "when all %d shards have ended: tidemark ingest %s", shard.Count, all)
+	f.Tell("when all %d shards have ended: tidemark ingest %s", shard.Count, all)
 	return nil
 }
 
@@ -140,8 +134,8 @@ const copiedEvery = time.Minute
 
 // sendIntoBucket sends a part, and its folder into the bucket that --runs names. The plan of the part goes there first: a bucket that
 // refuses is told before anything is sent.
-func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, settings replay.Settings) error {
-	at, err := objects.ParseAddress(c.String("runs"))
+func (f *replayFlags) sendIntoBucket(shard plan.Shard, part, folder string, settings replay.Settings) error {
+	at, err := objects.ParseAddress(f.Runs)
 	if err != nil {
 		return err
 	}
@@ -149,22 +143,22 @@ func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, setti
 	if err != nil {
 		return err
 	}
-	if err := store.PutFile(c.Context, filepath.Base(folder)+"/plan.jsonl.zst", part); err != nil {
+	if err := store.PutFile(f.Context, filepath.Base(folder)+"/plan.jsonl.zst", part); err != nil {
 		return err
 	}
-	kit.Tell(c, "shard %s: %s/%s", shard, at, filepath.Base(folder))
-	stop := store.KeepFolder(c.Context, folder, copiedEvery)
-	sendErr := send(c, part, folder, settings)
+	f.Tell("shard %s: %s/%s", shard, at, filepath.Base(folder))
+	stop := store.KeepFolder(f.Context, folder, copiedEvery)
+	sendErr := f.send(part, folder, settings)
 	stop()
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); errors.Is(err, fs.ErrNotExist) {
 		return sendErr // it was refused before it began
 	}
 	// A pod that is told to end has half a minute for it, and what it measured counts.
-	return errors.Join(sendErr, store.PutFolder(context.WithoutCancel(c.Context), folder))
+	return errors.Join(sendErr, store.PutFolder(context.WithoutCancel(f.Context), folder))
 }
 
 // fetchedPlan is the plan as a file, fetched where it is in a bucket. drop removes that file.
-func fetchedPlan(c *cli.Context, what string) (path string, drop func(), err error) {
+func fetchedPlan(ctx context.Context, what string) (path string, drop func(), err error) {
 	if !objects.IsAddress(what) {
 		return what, func() {}, nil
 	}
@@ -175,14 +169,21 @@ func fetchedPlan(c *cli.Context, what string) (path string, drop func(), err err
 	drop = func() { os.RemoveAll(folder) }
 	name, _, _ := strings.Cut(what, "?")
 	path = filepath.Join(folder, filepath.Base(name))
-	if err := objects.FetchFile(c.Context, what, path); err != nil {
+	if err := objects.FetchFile(ctx, what, path); err != nil {
 		drop()
 		return "", nil, err
 	}
 	return path, drop, nil
 }
 
+type k8sFlags struct {
+	kit.Call
+	shards                                                                                        int
+	image, claim, results, bucketSecret, namespace, secret, startAt, baseURL, model, slo, service string
+}
+
 func K8sCommand() *cli.Command {
+	f := &k8sFlags{}
 	return &cli.Command{
 		Name:      "k8s",
 		Usage:     "print a Kubernetes Job that replays a plan from many pods",
@@ -197,66 +198,66 @@ Example:
     --claim results --start-at 2026-08-01T12:00:00Z \
     --base-url http://vllm:8000 --model llama | kubectl apply -f -`,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "shards", Usage: "`N` pods", Value: 8},
-			&cli.StringFlag{Name: "image", Usage: "the container `IMAGE` with tidemark"},
-			&cli.StringFlag{Name: "claim", Usage: "the persistent volume `CLAIM` with the plan, for results too"},
-			&cli.StringFlag{Name: "results", Usage: "instead of a volume: `s3://bucket/prefix` for results and PLAN"},
-			&cli.StringFlag{Name: "bucket-secret", Usage: "the `SECRET` with the AWS variables of the bucket"},
-			&cli.StringFlag{Name: "namespace", Usage: "in this `NAMESPACE`"},
-			&cli.StringFlag{Name: "secret", Usage: "the `SECRET` whose key api-key is the server's API key"},
-			&cli.StringFlag{Name: "start-at", Usage: "all pods begin at this `TIME`, as in 2026-08-01T12:00:00Z"},
-			&cli.StringFlag{Name: "base-url", Usage: "the server, as `http://host:port`"},
-			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
-			&cli.StringFlag{Name: "slo", Usage: "judge the run by the SLO in `FILE`"},
-			&cli.StringFlag{Name: "service", Usage: "write the Monday report of the service in `FILE` by a CronJob"},
+			&cli.IntFlag{Name: "shards", Usage: "`N` pods", Value: 8, Destination: &f.shards},
+			&cli.StringFlag{Name: "image", Usage: "the container `IMAGE` with tidemark", Destination: &f.image},
+			&cli.StringFlag{Name: "claim", Usage: "the persistent volume `CLAIM` with the plan, for results too", Destination: &f.claim},
+			&cli.StringFlag{Name: "results", Usage: "instead of a volume: `s3://bucket/prefix` for results and PLAN", Destination: &f.results},
+			&cli.StringFlag{Name: "bucket-secret", Usage: "the `SECRET` with the AWS variables of the bucket", Destination: &f.bucketSecret},
+			&cli.StringFlag{Name: "namespace", Usage: "in this `NAMESPACE`", Destination: &f.namespace},
+			&cli.StringFlag{Name: "secret", Usage: "the `SECRET` whose key api-key is the server's API key", Destination: &f.secret},
+			&cli.StringFlag{Name: "start-at", Usage: "all pods begin at this `TIME`, as in 2026-08-01T12:00:00Z", Destination: &f.startAt},
+			&cli.StringFlag{Name: "base-url", Usage: "the server, as `http://host:port`", Destination: &f.baseURL},
+			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves", Destination: &f.model},
+			&cli.StringFlag{Name: "slo", Usage: "judge the run by the SLO in `FILE`", Destination: &f.slo},
+			&cli.StringFlag{Name: "service", Usage: "write the Monday report of the service in `FILE` by a CronJob", Destination: &f.service},
 		},
-		Action: runK8s,
+		Action: f.Do(f.run),
 	}
 }
 
-func runK8s(c *cli.Context) error {
-	if c.NArg() != 2 || c.Args().First() != "manifest" {
+func (f *k8sFlags) run() error {
+	if f.Args.Len() != 2 || f.Args.First() != "manifest" {
 		return hint.Misuse("k8s: it takes manifest and a plan").Hint("tidemark k8s manifest PLAN; see tidemark k8s --help")
 	}
-	if err := kit.RequireFlags(c, "image", "start-at", "base-url", "model"); err != nil {
+	if err := f.Require("image", "start-at", "base-url", "model"); err != nil {
 		return err
 	}
-	if err := checkResults(c); err != nil {
+	if err := f.checkResults(); err != nil {
 		return err
 	}
-	startAt, err := time.Parse(time.RFC3339Nano, c.String("start-at"))
+	startAt, err := time.Parse(time.RFC3339Nano, f.startAt)
 	if err != nil {
-		return hint.Misuse("k8s: --start-at %q is not a time", c.String("start-at")).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
+		return hint.Misuse("k8s: --start-at %q is not a time", f.startAt).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 	}
-	if n := c.Int("shards"); n < 1 || n > pods.MostShards {
+	if n := f.shards; n < 1 || n > pods.MostShards {
 		return hint.Misuse("k8s: --shards %d", n).Hint("from 1 to %d", pods.MostShards)
 	}
-	slo, err := kit.FileOf(c, "slo")
+	slo, err := kit.FileOf("slo", f.slo)
 	if err != nil {
 		return err
 	}
-	if _, err := sloOf(c.String("slo")); err != nil {
+	if _, err := kit.SLOOf(f.slo); err != nil {
 		return err
 	}
-	weekly, weeklySLO, err := serviceOf(c.String("service"))
+	weekly, weeklySLO, err := serviceOf(f.service)
 	if err != nil {
 		return err
 	}
-	plan := c.Args().Get(1)
-	if c.IsSet("results") && !objects.IsAddress(plan) {
-		plan = objects.Below(c.String("results"), plan)
+	plan := f.Args.Get(1)
+	if f.results != "" && !objects.IsAddress(plan) {
+		plan = objects.Below(f.results, plan)
 	}
-	text, err := pods.Manifest(pods.Job{Plan: plan, Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
-		Results: c.String("results"), BucketSecret: c.String("bucket-secret"),
-		Namespace: c.String("namespace"), Secret: c.String("secret"), StartAt: c.String("start-at"),
-		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: weekly, ServiceSLO: weeklySLO})
+	text, err := pods.Manifest(pods.Job{Plan: plan, Shards: f.shards, Image: f.image, Claim: f.claim,
+		Results: f.results, BucketSecret: f.bucketSecret,
+		Namespace: f.namespace, Secret: f.secret, StartAt: f.startAt,
+		BaseURL: f.baseURL, Model: f.model, SLO: string(slo), Service: weekly, ServiceSLO: weeklySLO})
 	if err != nil {
 		return err
 	}
 	if !startAt.After(time.Now()) {
-		kit.Tell(c, "warning: the start at %s has passed: the pods will refuse it; half a minute after the last pod has started is enough", c.String("start-at"))
+		f.Tell("warning: the start at %s has passed: the pods will refuse it; half a minute after the last pod has started is enough", f.startAt)
 	}
-	_, err = c.App.Writer.Write(text)
+	_, err = f.App.Writer.Write(text)
 	return err
 }
 
@@ -269,7 +270,7 @@ func serviceOf(path string) (text, slo string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if _, err := sloOf(f.SLO); err != nil {
+	if _, err := kit.SLOOf(f.SLO); err != nil {
 		return "", "", err
 	}
 	content, err := userfile.ReadAll(f.SLO)
@@ -277,15 +278,17 @@ func serviceOf(path string) (text, slo string, err error) {
 }
 
 // checkResults wants one place for the results.
-func checkResults(c *cli.Context) error {
+func (f *k8sFlags) checkResults() error {
 	switch {
-	case c.IsSet("claim") == c.IsSet("results"):
+	case (f.claim != "") == (f.results != ""):
 		return hint.Misuse("k8s: results go to a volume or to a bucket, to one of them").Hint("--claim NAME, or --results s3://bucket/prefix")
-	case c.IsSet("results") && c.IsSet("service"):
+	case f.results != "" && f.service != "":
 		return hint.Misuse("k8s: the Monday report needs a volume for its warehouse").Hint("--claim NAME with --service")
-	case !c.IsSet("results"):
+	case f.results == "" && f.bucketSecret != "":
+		return hint.Misuse("k8s: --bucket-secret is for a bucket").Hint("--results s3://bucket/prefix, or leave it out")
+	case f.results == "":
 		return nil
 	}
-	_, err := objects.ParseAddress(c.String("results"))
+	_, err := objects.ParseAddress(f.results)
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"tidemark/analysis/workload"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -31,7 +33,19 @@ import (
 	"tidemark/replay/profile"
 )
 
+type profileFlags struct {
+	kit.Call
+	draw                                         int64
+	class, histogram, source, fittedName, output string
+	input, answers, cached                       string // quantiles of tokens
+	isYAML                                       bool
+	rate                                         *float64 // nil: the trace's own
+	threshold                                    float64
+	seed                                         uint64
+}
+
 func ProfileCommand() *cli.Command {
+	f := &profileFlags{}
 	return &cli.Command{
 		Name:      "profile",
 		Usage:     "traffic shapes in YAML: list, show, keys, fit, diff",
@@ -46,28 +60,28 @@ Example:
   tidemark profile show gtc-multiturn --draw 10000
   tidemark profile fit --rate 2 \
     --input-tokens p50=5900,p95=12700 --output-tokens p50=978,p95=1720`,
-		Flags: kit.WithTableFlags(
-			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
-			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
-			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
-			kit.SeedFlag(),
-			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
-			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
-			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
-			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out"},
-			&cli.StringFlag{Name: "source", Usage: "fit: an ingested `TRACE`'s lengths, rate and burstiness"},
-			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
-			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
-			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1},
-			&cli.StringFlag{Name: "output", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
+		Flags: f.TableFlags(
+			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000, Destination: &f.draw},
+			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone", Destination: &f.class},
+			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself", Destination: &f.isYAML},
+			kit.SeedFlag(new(uint64)),
+			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700", Destination: &f.input},
+			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers", Destination: &f.answers},
+			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had", Destination: &f.cached},
+			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out", Destination: &f.histogram},
+			&cli.StringFlag{Name: "source", Usage: "fit: an ingested `TRACE`'s lengths, rate and burstiness", Destination: &f.source},
+			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)", Action: kit.Said(&f.rate)},
+			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted", Destination: &f.fittedName},
+			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1, Destination: &f.threshold},
+			&cli.StringFlag{Name: "output", Usage: "fit: write `FILE`; - is stdout", Value: "-", Destination: &f.output},
 		),
-		Action: runProfile,
+		Action: f.Do(f.run),
 	}
 }
 
-// runProfile dispatches to list, show, keys, fit and diff.
-func runProfile(c *cli.Context) error {
-	verb, names := c.Args().First(), c.Args().Tail()
+// run dispatches to list, show, keys, fit and diff.
+func (f *profileFlags) run() error {
+	verb, names := f.Args.First(), f.Args.Tail()
 	action, isKnown := profileActions[verb]
 	switch {
 	case !isKnown:
@@ -75,29 +89,35 @@ func runProfile(c *cli.Context) error {
 	case len(names) != action.names:
 		return hint.Misuse("profile %s: %s", verb, action.wants).Hint("tidemark profile --help")
 	}
-	return action.run(c, names)
+	for _, flag := range strings.Fields("draw class yaml seed input-tokens output-tokens cached-tokens histogram source rate name threshold output") {
+		if f.IsGiven(flag) && !slices.Contains(strings.Fields(action.flags), flag) {
+			return hint.Misuse("profile %s: it has no use for --%s", verb, flag).Hint("tidemark profile --help-all says whose it is")
+		}
+	}
+	return action.run(f, names)
 }
 
-// profileActions are the verbs of profile, with the number of names that each wants.
+// profileActions are the verbs of profile, with the number of names that each wants and the flags that it has.
 var profileActions = map[string]struct {
-	names int
-	wants string
-	run   func(c *cli.Context, names []string) error
+	names        int
+	wants, flags string
+	run          func(f *profileFlags, names []string) error
 }{
-	"list": {0, "takes no name", func(c *cli.Context, _ []string) error { return listProfiles(c) }},
-	"show": {1, "one name or file", func(c *cli.Context, names []string) error { return showProfile(c, names[0]) }},
-	"keys": {0, "takes no name", func(c *cli.Context, _ []string) error { return writeProduct(c, profile.Keys()) }},
-	"fit":  {0, "takes no name; --name gives it", func(c *cli.Context, _ []string) error { return fitProfile(c) }},
-	"diff": {2, "two workloads: profiles, traces or runs", func(c *cli.Context, names []string) error { return diffProfiles(c, names[0], names[1]) }},
+	"list": {0, "takes no name", "", func(f *profileFlags, _ []string) error { return listProfiles(&f.Call) }},
+	"show": {1, "one name or file", "draw class yaml seed", func(f *profileFlags, names []string) error { return f.show(names[0]) }},
+	"keys": {0, "takes no name", "", func(f *profileFlags, _ []string) error { return writeProduct(&f.Call, profile.Keys()) }},
+	"fit": {0, "takes no name; --name gives it", "input-tokens output-tokens cached-tokens histogram source rate name output",
+		func(f *profileFlags, _ []string) error { return f.fit() }},
+	"diff": {2, "two workloads: profiles, traces or runs", "draw class threshold seed", func(f *profileFlags, names []string) error { return f.diff(names[0], names[1]) }},
 }
 
 // writeProduct writes bytes that may be meant for another program.
-func writeProduct(c *cli.Context, text []byte) error {
+func writeProduct(c *kit.Call, text []byte) error {
 	_, err := terminal.Product(c.App.Writer).Write(text)
 	return err
 }
 
-func listProfiles(c *cli.Context) error {
+func listProfiles(c *kit.Call) error {
 	table := kit.TableOf("name", "mode", "classes", "description")
 	for _, name := range profile.Builtins() {
 		p, _ := profile.Builtin(name)
@@ -107,7 +127,7 @@ func listProfiles(c *cli.Context) error {
 		}
 		table.Rows = append(table.Rows, []any{name, p.Mode, strings.Join(classes, " "), p.Description})
 	}
-	return kit.PrintTable(c, table)
+	return c.PrintTable(table)
 }
 
 // loadedProfile is a built-in profile or that of a file, and its text.
@@ -135,34 +155,37 @@ func IsProfileFile(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// showProfile prints the profile as YAML, or what it asks for next to what a draw
+// show prints the profile as YAML, or what it asks for next to what a draw
 // gives.
-func showProfile(c *cli.Context, name string) error {
+func (f *profileFlags) show(name string) error {
 	p, text, err := loadedProfile(name)
 	if err != nil {
 		return err
 	}
-	if c.Bool("yaml") {
-		return writeProduct(c, text)
+	if flag := f.Given("draw", "class", "seed"); f.isYAML && flag != "" {
+		return hint.Misuse("profile show: --yaml prints the file, and --%s draws from it", flag).Hint("leave one out")
 	}
-	if c.Int64("draw") < 1 {
+	if f.isYAML {
+		return writeProduct(&f.Call, text)
+	}
+	if f.draw < 1 {
 		return hint.Misuse("profile show: --draw must be above 0")
 	}
-	shapes, err := alone(c, p)
+	shapes, err := f.alone(p)
 	if err != nil {
 		return err
 	}
 	if p.Description != "" {
-		kit.Tell(c, "%s: %s", p.Name, p.Description)
+		f.Tell("%s: %s", p.Name, p.Description)
 	} else {
-		kit.Tell(c, "%s", p.Name)
+		f.Tell("%s", p.Name)
 	}
-	return withLengths(c, p, func(lengths func(string) (profile.Lengths, error)) error {
+	return f.withLengths(p, func(lengths func(string) (profile.Lengths, error)) error {
 		table := kit.TableOf("class", "quantity", "asked", "drawn", "off_ratio")
 		for _, shape := range shapes {
-			rows, err := figuresOf(c, shape, lengths)
+			rows, err := f.figuresOf(shape, lengths)
 			if err != nil && len(shapes) > 1 {
-				kit.Tell(c, "class %s is left out: %v", shape.Classes[0].Name, err)
+				f.Tell("class %s is left out: %v", shape.Classes[0].Name, err)
 				continue
 			}
 			if err != nil {
@@ -170,15 +193,15 @@ func showProfile(c *cli.Context, name string) error {
 			}
 			table.Rows = append(table.Rows, rows...)
 		}
-		return kit.PrintTable(c, table)
+		return f.PrintTable(table)
 	})
 }
 
 // alone are the profiles to draw one by one: the profile itself, the chosen class,
 // or each class of a profile whose classes are played alone.
-func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
-	if c.IsSet("class") || p.Arrivals.Process != "" {
-		only, err := chosenClass(c, p)
+func (f *profileFlags) alone(p *profile.Profile) ([]*profile.Profile, error) {
+	if f.class != "" || p.Arrivals.Process != "" {
+		only, err := chosenClass(p, f.class)
 		return []*profile.Profile{only}, err
 	}
 	var all []*profile.Profile
@@ -193,17 +216,17 @@ func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
 }
 
 // endless is a profile that only the number of requests (--draw) ends.
-func endless(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) (*profile.Profile, profile.Options) {
+func (f *profileFlags) endless(p *profile.Profile, lengths func(string) (profile.Lengths, error)) (*profile.Profile, profile.Options) {
 	const forever = 100 * 365 * 24 * time.Hour
 	shape := *p
 	shape.Sessions = 0
-	return &shape, profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths}
+	return &shape, profile.Options{Seed: f.seed, Duration: forever, Limit: f.draw, Lengths: lengths}
 }
 
 // figuresOf compares what a profile asks for with a draw. off_ratio is null where nothing
 // is asked for, or zero.
-func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
-	shape, options := endless(c, p, lengths)
+func (f *profileFlags) figuresOf(p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
+	shape, options := f.endless(p, lengths)
 	figures, err := shape.Measure(options)
 	if err != nil {
 		return nil, err
@@ -224,11 +247,11 @@ func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile
 
 // withLengths lends the lengths of ingested sources to a profile that uses any. A
 // profile that uses none needs no warehouse.
-func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
+func (f *profileFlags) withLengths(p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
 	if len(p.Sources()) == 0 {
 		return use(nil)
 	}
-	return kit.WithWarehouseIfAny(c, func(ctx context.Context, w *warehouse.Warehouse) error { return use(lengthsIn(ctx, w)) })
+	return f.WithWarehouseIfAny(func(ctx context.Context, w *warehouse.Warehouse) error { return use(lengthsIn(ctx, w)) })
 }
 
 // lengthsIn looks up the lengths of sources in a warehouse; nil without one.
@@ -244,8 +267,8 @@ func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (prof
 	return workload.Lengths(ctx, w.DB(), source, workload.Window{})
 }
 
-func fitProfile(c *cli.Context) error {
-	fitting, err := fittingOf(c)
+func (f *profileFlags) fit() error {
+	fitting, err := f.fitting()
 	if err != nil {
 		return err
 	}
@@ -253,13 +276,13 @@ func fitProfile(c *cli.Context) error {
 	if err != nil {
 		return hint.AsMisuse(err)
 	}
-	if output := c.String("output"); output == "-" {
-		err = writeProduct(c, text)
-	} else if err = writeNew(output, text); err == nil {
-		kit.Tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
+	if f.output == "-" {
+		err = writeProduct(&f.Call, text)
+	} else if err = writeNew(f.output, text); err == nil {
+		f.Tell("profile in %s; look at it: tidemark profile show %s", f.output, escape.Shell(f.output))
 	}
-	if err == nil && !c.IsSet("rate") && c.String("source") == "" {
-		kit.Tell(c, "profile fit: no --rate: 1/s is written")
+	if err == nil && f.rate == nil && f.source == "" {
+		f.Tell("profile fit: no --rate: 1/s is written")
 	}
 	return err
 }
@@ -280,53 +303,53 @@ func writeNew(path string, text []byte) error {
 	return err
 }
 
-// fittingOf collects what the profile is fitted to: a trace, then a histogram, then
+// fitting collects what the profile is fitted to: a trace, then a histogram, then
 // quantiles. The later ones replace what the earlier ones said.
-func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
+func (f *profileFlags) fitting() (made profile.Fitting, err error) {
 	var from []string
-	if source := c.String("source"); source != "" {
-		if f, err = traceFitting(c, source); err != nil {
-			return f, err
+	if f.source != "" {
+		if made, err = f.traceFitting(); err != nil {
+			return made, err
 		}
-		from = append(from, "the trace "+source)
+		from = append(from, "the trace "+f.source)
 	}
-	if path := c.String("histogram"); path != "" {
-		if err := histogramFitting(path, &f); err != nil {
-			return f, err
+	if f.histogram != "" {
+		if err := histogramFitting(f.histogram, &made); err != nil {
+			return made, err
 		}
-		from = append(from, "the histogram "+filepath.Base(path))
+		from = append(from, "the histogram "+filepath.Base(f.histogram))
 	}
 	for _, given := range []struct {
-		flag string
-		into *profile.Shape
-	}{{"input-tokens", &f.Input}, {"output-tokens", &f.Output}, {"cached-tokens", &f.Cached}} {
-		if !c.IsSet(given.flag) {
+		flag, text string
+		into       *profile.Shape
+	}{{"input-tokens", f.input, &made.Input}, {"output-tokens", f.answers, &made.Output}, {"cached-tokens", f.cached, &made.Cached}} {
+		if !f.IsGiven(given.flag) {
 			continue
 		}
-		if *given.into, err = profile.ParseQuantiles(c.String(given.flag)); err != nil {
-			return f, hint.Misuse("profile fit: --%s: %w", given.flag, err)
+		if *given.into, err = profile.ParseQuantiles(given.text); err != nil {
+			return made, hint.Misuse("profile fit: --%s: %w", given.flag, err)
 		}
-		from = append(from, given.flag+" "+c.String(given.flag))
+		from = append(from, given.flag+" "+given.text)
 	}
-	f.From, f.Name = strings.Join(from, ", "), c.String("name")
-	if c.IsSet("rate") {
-		f.RatePerS = c.Float64("rate")
-	} else if f.RatePerS == 0 {
-		f.RatePerS = 1
+	made.From, made.Name = strings.Join(from, ", "), f.fittedName
+	if f.rate != nil {
+		made.RatePerS = *f.rate
+	} else if made.RatePerS == 0 {
+		made.RatePerS = 1
 	}
-	return f, nil
+	return made, nil
 }
 
-func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) {
-	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		lengths, err := lengthsOf(ctx, w, source)
+func (f *profileFlags) traceFitting() (made profile.Fitting, err error) {
+	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		lengths, err := lengthsOf(ctx, w, f.source)
 		if err != nil {
 			return err
 		}
-		f, err = profile.FitLengths(lengths)
+		made, err = profile.FitLengths(lengths)
 		return err
 	})
-	return f, err
+	return made, err
 }
 
 // histogramFitting replaces the shapes that the file has buckets for.
@@ -348,23 +371,22 @@ func histogramFitting(path string, f *profile.Fitting) error {
 	return nil
 }
 
-// diffProfiles says how far apart two workloads are, and exits with 1 if that is
+// diff says how far apart two workloads are, and exits with 1 if that is
 // more than the threshold.
-func diffProfiles(c *cli.Context, a, b string) error {
-	threshold := c.Float64("threshold")
-	if !(threshold > 0) {
+func (f *profileFlags) diff(a, b string) error {
+	if !(f.threshold > 0) {
 		return hint.Misuse("profile diff: --threshold must be above 0")
 	}
 	var sides [2]profile.Lengths
 	gather := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		for i, name := range []string{a, b} {
-			if sides[i], err = namedLengths(ctx, c, w, name); err != nil {
+			if sides[i], err = f.namedLengths(ctx, w, name); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := kit.WithWarehouseIfAny(c, gather); err != nil {
+	if err := f.WithWarehouseIfAny(gather); err != nil {
 		return err
 	}
 	input, output := profile.Distances(sides[0], sides[1])
@@ -374,27 +396,27 @@ func diffProfiles(c *cli.Context, a, b string) error {
 		tokens string
 		apart  profile.Distance
 	}{{"input", input}, {"output", output}} {
-		within := one.apart.KS <= threshold && one.apart.Wasserstein <= threshold
+		within := one.apart.KS <= f.threshold && one.apart.Wasserstein <= f.threshold
 		isWithin = isWithin && within
 		table.Rows = append(table.Rows, []any{one.tokens, one.apart.KS, one.apart.Wasserstein, within})
 	}
-	if err := kit.PrintTable(c, table); err != nil {
+	if err := f.PrintTable(table); err != nil {
 		return err
 	}
 	if !isWithin {
-		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("profile diff: %s is not the workload of %s: further apart than %s", a, b, show.Figures(threshold))}
+		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("profile diff: %s is not the workload of %s: further apart than %s", a, b, show.Figures(f.threshold))}
 	}
 	return nil
 }
 
 // namedLengths is the lengths of a profile, of a trace, or of what a run sent.
-func namedLengths(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
+func (f *profileFlags) namedLengths(ctx context.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
 	p, _, err := loadedProfile(name)
 	if err == nil {
-		if p, err = chosenClass(c, p); err != nil {
+		if p, err = chosenClass(p, f.class); err != nil {
 			return profile.Lengths{}, err
 		}
-		shape, options := endless(c, p, lengthsIn(ctx, w))
+		shape, options := f.endless(p, lengthsIn(ctx, w))
 		return shape.Drawn(options)
 	}
 	if IsProfileFile(name) || w == nil {

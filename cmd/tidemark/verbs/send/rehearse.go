@@ -11,6 +11,7 @@ package send
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,8 +30,20 @@ import (
 	"tidemark/replay/plan"
 )
 
+type rehearseFlags struct {
+	Planning
+	kit.Deployment
+	kit.Engine
+	scale                                             float64
+	replicas, maxConcurrency                          int
+	routing, history, cache, slo, runs, runName, note string
+	isKept                                            bool
+	warmUp                                            time.Duration
+}
+
 func RehearseCommand() *cli.Command {
-	choices := ChoiceFlags()
+	f := &rehearseFlags{}
+	choices := f.Choices.Flags()
 	return &cli.Command{
 		Name:      "rehearse",
 		Usage:     "play a trace on a modelled server, an hour in a second",
@@ -43,92 +56,77 @@ of its own.
 Example:
   tidemark rehearse azure-conv --gpu H100 --model llama-3.1-8b
   tidemark rehearse azure-conv --scale 2 --replicas 2 --gpu H100 --model llama-3.1-8b --keep`,
-		Flags: kit.WithTableFlags(slices.Concat(choices, kit.DeploymentFlags(choices...), []cli.Flag{
-			&cli.Float64Flag{Name: "scale", Usage: "`2` times as much traffic: whole sessions are cloned or left out"},
-			&cli.IntFlag{Name: "replicas", Usage: "`N` servers share the traffic", Value: 1},
-			&cli.StringFlag{Name: "routing", Usage: "how they share it: in `turns` as replay does, sessions staying together, or least-loaded", Value: rehearsal.Turns},
-			&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held"},
-			&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned"},
-			&cli.StringFlag{Name: "cache", Usage: "the prefix cache is empty at first (`as-is`), or cold: shares nothing", Value: "as-is"},
-			&cli.IntFlag{Name: "block-size", Usage: "`TOKENS` of a KV block", Value: 16},
-			&cli.BoolFlag{Name: "no-prefix-caching", Usage: "switch the prefix cache off"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep it as a run, with everything that can be asked of one"},
-			&cli.StringFlag{Name: "slo", Usage: "with --keep: judge the run by the SLO in `FILE`"},
-			&cli.DurationFlag{Name: "warm-up", Usage: "with --keep: flag the first `30s` and leave them out of every figure"},
-			&cli.StringFlag{Name: "runs", Usage: "with --keep: keep runs in `DIR`", Value: "runs"},
-			&cli.StringFlag{Name: "name", Usage: "with --keep: call the run `NAME`"},
-			&cli.StringFlag{Name: "note", Usage: "with --keep: `TEXT` that a reader of the run must know"},
+		Flags: f.TableFlags(slices.Concat(choices, f.Deployment.Flags(choices...), []cli.Flag{
+			&cli.Float64Flag{Name: "scale", Usage: "`2` times as much traffic: whole sessions are cloned or left out", Destination: &f.scale},
+			&cli.IntFlag{Name: "replicas", Usage: "`N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
+			&cli.StringFlag{Name: "routing", Usage: "how they share it: in `turns` as replay does, sessions staying together, or least-loaded", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Turns, rehearsal.LeastLoaded)},
+			&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
+			&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned", Destination: &f.history, Action: kit.OneOf("history", "planned", "answered")},
+			&cli.StringFlag{Name: "cache", Usage: "the prefix cache is empty at first (`as-is`), or cold: shares nothing", Value: "as-is", Destination: &f.cache, Action: kit.OneOf("cache", "as-is", "cold")},
+		}, f.Engine.Flags(), []cli.Flag{
+			&cli.BoolFlag{Name: "keep", Usage: "keep it as a run, with everything that can be asked of one", Destination: &f.isKept},
+			&cli.StringFlag{Name: "slo", Usage: "with --keep: judge the run by the SLO in `FILE`", Destination: &f.slo},
+			&cli.DurationFlag{Name: "warm-up", Usage: "with --keep: flag the first `30s` and leave them out of every figure", Destination: &f.warmUp},
+			&cli.StringFlag{Name: "runs", Usage: "with --keep: keep runs in `DIR`", Value: "runs", Destination: &f.runs},
+			&cli.StringFlag{Name: "name", Usage: "with --keep: call the run `NAME`", Destination: &f.runName},
+			&cli.StringFlag{Name: "note", Usage: "with --keep: `TEXT` that a reader of the run must know", Destination: &f.note},
 		})...),
-		Action: runRehearse,
+		Action: f.Do(f.run),
 	}
 }
 
-func runRehearse(c *cli.Context) error {
-	what, err := kit.OneArgument(c, "source, profile or plan")
+func (f *rehearseFlags) run() error {
+	what, err := f.OneArgument("source, profile or plan")
 	if err != nil {
 		return err
 	}
-	if err := checkRehearse(c); err != nil {
+	if err := f.check(what); err != nil {
 		return err
 	}
-	if err := setConcurrency(c, what); err != nil {
-		return err
-	}
-	r, err := prepareRehearsal(c, what)
+	r, err := f.prepareRehearsal(what)
 	if err != nil {
 		return err
 	}
 	defer r.drop()
-	if c.Bool("keep") {
-		return r.keep(c, what)
+	if f.isKept {
+		return f.keep(r, what)
 	}
-	return r.say(c, what)
+	return r.say(&f.Call, what)
 }
 
-// checkRehearse refuses flags that contradict each other before a plan is drawn.
-func checkRehearse(c *cli.Context) error {
-	if err := kit.RequireFlags(c, "gpu", "model"); err != nil {
+// check refuses flags that contradict each other before a plan is drawn.
+func (f *rehearseFlags) check(what string) error {
+	if err := f.Require("gpu", "model"); err != nil {
 		return err
 	}
-	if err := kit.PositiveFlags(c, "replicas", "block-size", "max-concurrency"); err != nil {
+	if flag := f.Given("slo", "warm-up", "name", "note", "runs"); flag != "" && !f.isKept {
+		return hint.Misuse("rehearse: --%s is for a run that is kept", flag).Hint("add --keep")
+	}
+	if err := errors.Join(f.SettleHistory(&f.Call, f.history), f.setScale(what)); err != nil {
 		return err
 	}
-	if !c.Bool("keep") {
-		for _, flag := range []string{"slo", "warm-up", "name", "note", "runs"} {
-			if c.IsSet(flag) {
-				return hint.Misuse("rehearse: --%s is for a run that is kept", flag).Hint("add --keep")
-			}
-		}
-	}
-	for flag, words := range map[string][]string{"routing": {rehearsal.Turns, rehearsal.LeastLoaded}, "cache": {"as-is", "cold"}, "history": {"planned", "answered"}} {
-		if !slices.Contains(words, c.String(flag)) {
-			return hint.Misuse("rehearse: --%s %s: must be %s or %s", flag, c.String(flag), words[0], words[1])
-		}
-	}
-	if err := settleHistory(c); err != nil {
-		return err
-	}
-	return setScale(c)
+	f.Said.MaxModelLen = f.MaxModelLen
+	return f.setConcurrency(what, &f.maxConcurrency)
 }
 
 // setScale turns --scale into the choice of sessions that makes it.
-func setScale(c *cli.Context) error {
-	if !c.IsSet("scale") {
+func (f *rehearseFlags) setScale(what string) error {
+	if !f.IsGiven("scale") {
 		return nil
 	}
-	for _, flag := range []string{"thin", "thicken", "request-rate"} {
-		if err := kit.Exclusive(c, "scale", flag); err != nil {
-			return err
-		}
+	if flag := f.Given("thin", "thicken", "request-rate"); flag != "" {
+		return f.Exclusive("scale", flag)
 	}
-	scale := c.Float64("scale")
+	if IsPlanFile(what) {
+		return hint.Misuse("rehearse: --scale chooses from a source; %s is a plan already", what)
+	}
 	switch {
-	case !(scale > 0 && scale <= 1000):
-		return hint.Misuse("%s: --scale %v: must be above 0 and at most 1000", c.Command.Name, scale)
-	case scale < 1:
-		return c.Set("thin", fmt.Sprint(scale))
-	case scale > 1:
-		return c.Set("thicken", fmt.Sprint(scale))
+	case !(f.scale > 0 && f.scale <= 1000):
+		return hint.Misuse("%s: --scale %v: must be above 0 and at most 1000", f.Verb, f.scale)
+	case f.scale < 1:
+		f.Thin = f.scale
+	case f.scale > 1:
+		f.Thicken = f.scale
 	}
 	return nil
 }
@@ -142,42 +140,25 @@ type readyRehearsal struct {
 }
 
 // prepareRehearsal draws the plan and asks for the step cost while the warehouse is open once.
-func prepareRehearsal(c *cli.Context, what string) (r readyRehearsal, err error) {
-	named, err := kit.GivenDeployment(c)
-	if err != nil {
-		return r, err
-	}
-	isAsked := false
-	ask := func(ctx context.Context, w *warehouse.Warehouse) error {
-		isAsked = true
-		r.deployment, r.settings.Engine, err = engineOf(ctx, w, named)
+func (f *rehearseFlags) prepareRehearsal(what string) (r readyRehearsal, err error) {
+	path, drop, err := f.PlanFor(what, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		r.deployment, r.settings.Engine, err = engineOf(ctx, w, f.Said)
 		return err
-	}
-	path, drop, err := PlanFor(c, what, ask)
-	if err == nil {
-		r.drop = drop
-		if !isAsked { // a plan file needed no warehouse
-			err = kit.Calculator(c, ask)
-		}
-		if err == nil {
-			r.plan, err = plan.Open(path)
-		}
-		if err != nil {
-			drop()
-		}
-	}
+	})
 	if err != nil {
 		return r, err
 	}
-	e := &r.settings.Engine
-	e.BlockSize = c.Int("block-size")
-	e.KVBlocks = e.KVBlocks * 16 / e.BlockSize
-	e.EnablePrefixCaching = !c.Bool("no-prefix-caching")
-	e.MaxModelLen = min(cmp.Or(r.deployment.MaxModelLen, 131072), e.KVBlocks*e.BlockSize)
-	r.settings.Replicas, r.settings.Routing = c.Int("replicas"), c.String("routing")
-	r.settings.Mode = cmp.Or(c.String("mode"), r.plan.Header().Mode)
-	r.settings.MaxConcurrency = c.Int("max-concurrency")
-	r.settings.IsAnswered, r.settings.IsCold = c.String("history") == "answered", c.String("cache") == "cold"
+	r.drop = drop
+	if r.plan, err = plan.Open(path); err != nil {
+		drop()
+		return r, err
+	}
+	f.Engine.Set(&r.settings.Engine)
+	r.settings.Engine.MaxModelLen = min(cmp.Or(r.deployment.MaxModelLen, 131072), r.settings.Engine.KVTokens())
+	r.settings.Replicas, r.settings.Routing = f.replicas, f.routing
+	r.settings.Mode = cmp.Or(f.Mode, r.plan.Header().Mode)
+	r.settings.MaxConcurrency = f.maxConcurrency
+	r.settings.IsAnswered, r.settings.IsCold = f.history == "answered", f.cache == "cold"
 	if r.settings.Mode == "closed" && r.settings.MaxConcurrency == 0 {
 		err = hint.Misuse("rehearse: a closed loop needs --max-concurrency").Hint("--max-concurrency 64")
 	}
@@ -185,17 +166,17 @@ func prepareRehearsal(c *cli.Context, what string) (r readyRehearsal, err error)
 }
 
 // say plays the plan and prints what came of it; nothing is written.
-func (r readyRehearsal) say(c *cli.Context, what string) error {
+func (r readyRehearsal) say(c *kit.Call, what string) error {
 	var s rehearsal.Summary
 	r.settings.Sample = s.Sample
 	if err := rehearsal.Play(c.Context, r.settings, r.plan.Requests(), s.Add); err != nil {
 		return err
 	}
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, r.facts(what, &s))
+	if c.IsForPrograms() {
+		return c.PrintTable(r.facts(what, &s))
 	}
-	kit.Remark(c, "%s", r.firstLine(what, &s))
-	kit.Gap(c)
+	c.Remark("%s", r.firstLine(what, &s))
+	c.Gap()
 	table := kit.TableOf("", "mean", "p50", "p90", "p95", "p99")
 	for _, row := range []struct {
 		name   string
@@ -207,11 +188,11 @@ func (r readyRehearsal) say(c *cli.Context, what string) error {
 		}
 		table.Rows = append(table.Rows, cells)
 	}
-	if err := kit.PrintTable(c, table); err != nil {
+	if err := c.PrintTable(table); err != nil {
 		return err
 	}
-	kit.Gap(c)
-	kit.Remark(c, "%s", r.lastLine(&s))
+	c.Gap()
+	c.Remark("%s", r.lastLine(&s))
 	return nil
 }
 
@@ -220,9 +201,13 @@ func (r readyRehearsal) firstLine(what string, s *rehearsal.Summary) string {
 	if n := r.settings.Replicas; n > 1 {
 		servers = fmt.Sprintf("%d servers", n)
 	}
-	return fmt.Sprintf("%s, rehearsed on %s of %d x %s with %s: p99 TTFT %s and p99 TPOT %s at %s requests/s, %s tokens/s.",
+	rate := show.Figures(s.RequestsPerS()) + " requests/s"
+	if h := r.plan.Header(); s.IsOverloaded(h.DurationS) && r.settings.Mode != "closed" {
+		rate = fmt.Sprintf("%s requests/s served of %s offered: overloaded", show.Figures(s.RequestsPerS()), show.Figures(h.MeanRatePerS))
+	}
+	return fmt.Sprintf("%s, rehearsed on %s of %d x %s with %s: p99 TTFT %s and p99 TPOT %s at %s, %s tokens/s.",
 		what, servers, r.deployment.GPUs(), r.deployment.GPU, r.deployment.ModelName(),
-		show.Duration(s.TTFT.Quantile(0.99)), show.Duration(s.TPOT.Quantile(0.99)), show.Figures(perSecond(float64(s.Requests), s.End)), show.Figures(perSecond(float64(s.OutputTokens), s.End)))
+		show.Duration(s.TTFT.Quantile(0.99)), show.Duration(s.TPOT.Quantile(0.99)), rate, show.Figures(s.OutputPerS()))
 }
 
 func (r readyRehearsal) lastLine(s *rehearsal.Summary) string {
@@ -232,7 +217,7 @@ func (r readyRehearsal) lastLine(s *rehearsal.Summary) string {
 		line += fmt.Sprintf("; %s preemptions", show.Count(s.Preemptions))
 	}
 	if s.CachedTokens > 0 {
-		line += fmt.Sprintf("; the prefix cache had %.0f %% of the prompts", 100*float64(s.CachedTokens)/float64(s.InputTokens))
+		line += fmt.Sprintf("; the prefix cache had %.0f %% of the prompts", 100*s.CachedRatio())
 	}
 	if s.Failed > 0 {
 		line += fmt.Sprintf("; %s were longer than the model and refused", show.Count(s.Failed))
@@ -240,14 +225,12 @@ func (r readyRehearsal) lastLine(s *rehearsal.Summary) string {
 	return line + "."
 }
 
-func perSecond(n float64, d time.Duration) float64 { return n / max(d.Seconds(), 1e-9) }
-
 // facts is everything as one row, for programs.
 func (r readyRehearsal) facts(what string, s *rehearsal.Summary) analysis.Table {
 	table := kit.TableOf("source", "gpu", "model", "replicas", "requests", "failed", "input_tokens", "output_tokens", "cached_tokens", "preemptions", "duration_s",
 		"requests_per_s", "output_tokens_per_s", "mean_running", "max_waiting", "max_kv_usage_ratio")
 	row := []any{what, r.deployment.GPU, r.deployment.ModelName(), int64(r.settings.Replicas), int64(s.Requests), int64(s.Failed), s.InputTokens, s.OutputTokens, s.CachedTokens,
-		s.Preemptions, s.End.Seconds(), perSecond(float64(s.Requests), s.End), perSecond(float64(s.OutputTokens), s.End), s.MeanRunning(), int64(s.MaxWaiting), s.MaxKVUsage}
+		s.Preemptions, s.End.Seconds(), s.RequestsPerS(), s.OutputPerS(), s.MeanRunning(), int64(s.MaxWaiting), s.MaxKVUsage}
 	for _, metric := range []struct {
 		name   string
 		values *rehearsal.Values
@@ -264,15 +247,15 @@ func (r readyRehearsal) facts(what string, s *rehearsal.Summary) analysis.Table 
 }
 
 // keep writes the rehearsal as a run and ingests it.
-func (r readyRehearsal) keep(c *cli.Context, what string) error {
-	slo, err := sloOf(c.String("slo"))
+func (f *rehearseFlags) keep(r readyRehearsal, what string) error {
+	slo, err := kit.SLOOf(f.slo)
 	if err != nil {
 		return err
 	}
 	runID := newRunID(what)
 	settings := replay.Settings{
-		RunID: runID, Name: c.String("name"), Note: c.String("note"), Version: kit.Version, Model: r.deployment.ModelName(),
-		Mode: r.settings.Mode, MaxConcurrency: r.settings.MaxConcurrency, History: c.String("history"), WarmUp: c.Duration("warm-up"), SLO: slo,
+		RunID: runID, Name: f.runName, Note: f.note, Version: kit.Version, Model: r.deployment.ModelName(),
+		Mode: r.settings.Mode, MaxConcurrency: r.settings.MaxConcurrency, History: f.history, WarmUp: f.warmUp, SLO: slo,
 		Environment: &r.deployment, EnvironmentSource: "flags", Seed: r.plan.Header().Seed,
 	}
 	if r.settings.IsCold {
@@ -281,9 +264,9 @@ func (r readyRehearsal) keep(c *cli.Context, what string) error {
 	if err := checkAgainstPlan(settings, r.plan.Header()); err != nil {
 		return err
 	}
-	folder := filepath.Join(c.String("runs"), runID)
-	if _, err := replay.Rehearse(c.Context, r.plan, settings, r.settings, folder); err != nil {
+	folder := filepath.Join(f.runs, runID)
+	if _, err := replay.Rehearse(f.Context, r.plan, settings, r.settings, folder); err != nil {
 		return err
 	}
-	return conclude(c, AskedFor(c), folder, runID)
+	return conclude(&f.Call, AskedFor(f.Context, f.Wait), folder, runID)
 }

@@ -30,7 +30,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +38,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/progress"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -47,7 +47,16 @@ import (
 	"tidemark/replay/plan"
 )
 
+type replayFlags struct {
+	Planning
+	kit.Target
+	kit.Deployment
+	steps, shard, startAt string
+}
+
 func ReplayCommand() *cli.Command {
+	f := &replayFlags{}
+	choices := f.Choices.Flags()
 	return &cli.Command{
 		Name:      "replay",
 		Usage:     "send a trace to an LLM server, on time; ingest the run",
@@ -64,46 +73,49 @@ Example:
     --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
   tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
     --base-url http://gpu1:8000 --model llama`,
-		Flags:  kit.WithWarehouseFlags(slices.Concat(ChoiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, shardFlags(), kit.EnvironmentFlags(ChoiceFlags()...))...),
-		Action: runReplay,
+		Flags: f.WarehouseFlags(slices.Concat(choices, f.Target.Flags(), []cli.Flag{
+			&cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between", Destination: &f.steps},
+			&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex, Destination: &f.shard},
+			&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards", Destination: &f.startAt},
+		}, f.ServedFlags(choices...))...),
+		Action: f.Do(f.run),
 	}
 }
 
-// runReplay checks the flags against each other and the plan before anything is
+// run checks the flags against each other and the plan before anything is
 // sent. Then it sends, and judges what came back.
-func runReplay(c *cli.Context) error {
-	what, err := kit.OneArgument(c, "source, profile or plan")
+func (f *replayFlags) run() error {
+	what, err := f.OneArgument("source, profile or plan")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kit.NotASnapshot(c), needTarget(c)); err != nil {
+	asked := AskedFor(f.Context, f.Wait)
+	if asked.isChecked {
+		_, err := f.settings(what)
 		return err
 	}
-	shard, startAt, err := shardAsked(c, what)
+	if err := errors.Join(f.NotASnapshot(), f.Target.Check(&f.Call)); err != nil {
+		return err
+	}
+	shard, startAt, err := f.shardAsked(what)
 	if err != nil {
 		return err
 	}
-	what, drop, err := fetchedPlan(c, what)
+	what, drop, err := fetchedPlan(f.Context, what)
 	if err != nil {
 		return err
 	}
 	defer drop()
-	if c.IsSet("steps") {
-		return runSteps(c, what)
+	if f.steps != "" {
+		return f.runSteps(what)
 	}
-	if err := setConcurrency(c, what); err != nil {
-		return err
-	}
-	if err := settleHistory(c); err != nil {
-		return err
-	}
-	settings, err := settingsOf(c)
+	settings, err := f.settings(what)
 	if err != nil {
 		return err
 	}
 	settings.StartAt = startAt
 	runID := newRunID(what)
-	ready, err := prepare(c, what)
+	ready, err := f.prepare(what)
 	if err != nil {
 		return err
 	}
@@ -112,25 +124,24 @@ func runReplay(c *cli.Context) error {
 	settings.Environment, settings.EnvironmentSource = ready.environment, ready.environmentSource
 	settings.Named = ready.named
 	settings.CatalogName = func(served string) string {
-		return catalogName(c.Context, served, ready.environment.CatalogModel)
+		return catalogName(f.Context, served, ready.environment.CatalogModel)
 	}
 	settings.PredictTPOT = ready.predictTPOT
-	settings.Series = AskedFor(c).series
+	settings.Series = asked.series
 	if shard != nil {
-		return sendShard(c, what, *shard, settings)
+		return f.sendShard(what, *shard, settings)
 	}
-	folder := filepath.Join(c.String("runs"), runID)
-	sendErr := send(c, ready.planPath, folder, settings)
+	folder := filepath.Join(f.Runs, runID)
+	sendErr := f.send(ready.planPath, folder, settings)
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {
 		return sendErr // there is no run, or another process has it
 	}
-	asked := AskedFor(c)
-	if c.Context.Err() == nil {
+	if f.Context.Err() == nil {
 		if err := asked.Sent(runID); err != nil {
 			return err
 		}
 	}
-	err = conclude(c, asked, folder, runID)
+	err = conclude(&f.Call, asked, folder, runID)
 	switch {
 	case asked.Result.Outcome == experiment.NotTakenIn:
 		return nil // the experiment ingests it later
@@ -142,47 +153,50 @@ func runReplay(c *cli.Context) error {
 	return errors.Join(sendErr, err)
 }
 
+// settings are those of the flags, checked against each other.
+func (f *replayFlags) settings(what string) (replay.Settings, error) {
+	err := errors.Join(f.Target.Check(&f.Call), f.setConcurrency(what, &f.To.MaxConcurrency), f.Choices.Check(&f.Call))
+	if err == nil {
+		err = f.SettleHistory(&f.Call, f.To.History)
+	}
+	if err != nil {
+		return replay.Settings{}, err
+	}
+	f.Said.MaxModelLen = f.MaxModelLen
+	return f.Settings(&f.Call, f.Mode, f.Said.Engine)
+}
+
 // setConcurrency uses the concurrency that a profile or a plan is meant for, unless
 // another is requested.
-func setConcurrency(c *cli.Context, what string) error {
-	if c.IsSet("max-concurrency") {
+func (p *Planning) setConcurrency(what string, most *int) error {
+	if p.IsGiven("max-concurrency") {
 		return nil
 	}
-	most := 0
 	if IsPlanFile(what) {
 		plan, err := plan.Open(what)
 		if err != nil {
 			return err
 		}
-		most = plan.Header().MaxConcurrency
-	} else if shape, err := chosenProfile(c, what); err != nil {
+		*most = plan.Header().MaxConcurrency
+	} else if shape, err := p.chosenProfile(what); err != nil {
 		return err
 	} else if shape != nil {
-		most = shape.MaxConcurrency
+		*most = shape.MaxConcurrency
 	}
-	if most == 0 {
-		return nil
+	if *most > 0 {
+		p.Tell("at most %d in flight, as %s has it", *most, what)
 	}
-	kit.Tell(c, "at most %d in flight, as %s has it", most, what)
-	return c.Set("max-concurrency", strconv.Itoa(most))
-}
-
-// needTarget is a misuse error if nothing says where to send.
-func needTarget(c *cli.Context) error {
-	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
-		return hint.Misuse("%s: --base-url is missing", c.Command.Name).Hint("tidemark %s --help", c.Command.Name)
-	}
-	return kit.RequireFlags(c, "model")
+	return nil
 }
 
 // send replays a plan into a folder.
-func send(c *cli.Context, planPath, folder string, settings replay.Settings) error {
+func (f *replayFlags) send(planPath, folder string, settings replay.Settings) error {
 	plan, err := plan.Open(planPath)
 	if err != nil {
 		return err
 	}
 	h := plan.Header()
-	if !c.IsSet("mode") && h.Mode != "" {
+	if f.Mode == "" && h.Mode != "" {
 		settings.Mode = h.Mode
 	}
 	if settings.Mode == "sessions" && h.Mode != "sessions" && h.Sessions < h.Requests {
@@ -193,15 +207,15 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 		return err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
-	kit.Tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
-	shown, end := progress.Replay(kit.Messages(c), settings.Mode)
+	f.Tell("sending %s to %s; seed %d", f.load(settings.Mode, h), kit.ShownServers(settings), h.Seed)
+	shown, end := progress.Replay(f.Messages(), settings.Mode)
 	settings.Progress = shown
-	settings.Tell = func(text string) { kit.Tell(c, "%s", text) }
-	silent := context.AfterFunc(c.Context, func() {
-		kit.Tell(c, "stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")
+	settings.Tell = func(text string) { f.Tell("%s", text) }
+	silent := context.AfterFunc(f.Context, func() {
+		f.Tell("stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")
 	})
 	defer silent()
-	_, err = replay.Run(c.Context, plan, settings, folder)
+	_, err = replay.Run(f.Context, plan, settings, folder)
 	end()
 	return err
 }
@@ -259,10 +273,10 @@ func checkClass(h plan.Header, flag, class string) error {
 }
 
 // load says how much is sent and in which mode.
-func load(c *cli.Context, mode string, h plan.Header) string {
+func (f *replayFlags) load(mode string, h plan.Header) string {
 	switch mode {
 	case "closed":
-		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))
+		return fmt.Sprintf("%d requests, %d in flight", h.Requests, f.To.MaxConcurrency)
 	case "sessions":
 		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
 	}
@@ -273,11 +287,11 @@ func load(c *cli.Context, mode string, h plan.Header) string {
 }
 
 // conclude ingests the run, prints the verdict and returns the exit code.
-func conclude(c *cli.Context, asked *Asked, folder, runID string) error {
+func conclude(c *kit.Call, asked *Asked, folder, runID string) error {
 	// With a context of its own: an interrupted run is ingested too.
-	said, err := kit.IngestRun(context.WithoutCancel(c.Context), c, asked.Wait, folder, runID)
+	said, err := c.IngestRun(context.WithoutCancel(c.Context), asked.Wait, folder, runID)
 	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
-		kit.Tell(c, "%v; the run is kept and will be ingested later", err)
+		c.Tell("%v; the run is kept and will be ingested later", err)
 		asked.Result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
 		return nil
 	}
@@ -285,12 +299,12 @@ func conclude(c *cli.Context, asked *Asked, folder, runID string) error {
 		return err
 	}
 	if asked.series != nil {
-		kit.Remark(c, "%s", said.Headline()) // the experiment prints the figures of all rows
-	} else if err := kit.PrintRunsEnding(c, said); err != nil {
+		c.Remark("%s", said.Headline()) // the experiment prints the figures of all rows
+	} else if err := c.PrintRunsEnding(said); err != nil {
 		return err
 	} else {
-		kit.Tell(c, "run in %s", folder)
-		kit.Tell(c, "see it: tidemark report %s --output report.html%s", runID, kit.WarehouseWords(c))
+		c.Tell("run in %s", folder)
+		c.Tell("see it: tidemark report %s --output report.html%s", escape.Shell(runID), c.WarehouseWords())
 	}
 	asked.Result = experiment.Result{RunID: runID, Outcome: said.Outcome, FirstLine: said.FirstLine}
 	switch said.Outcome {

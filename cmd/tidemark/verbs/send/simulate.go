@@ -16,18 +16,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/vllmsim"
 )
 
+type simulateFlags struct {
+	kit.Call
+	kit.Deployment
+	kit.Engine
+	servedName, host     string
+	port                 int
+	fixedTTFT, fixedTPOT *time.Duration
+}
+
 func SimulateCommand() *cli.Command {
+	f := &simulateFlags{}
 	return &cli.Command{
 		Name:  "simulate",
 		Usage: "a simulated vLLM over HTTP, as fast as a chosen GPU",
@@ -37,46 +50,45 @@ tells when each answer's first and last token really left.
 
 Example:
   tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
-		Flags: append(kit.DeploymentFlags(),
-			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)"},
-			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1"},
-			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000},
-			&cli.IntFlag{Name: "block-size", Usage: "`TOKENS` of a KV block", Value: 16},
-			&cli.BoolFlag{Name: "no-prefix-caching", Usage: "switch the prefix cache off"},
-			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request"},
-			&cli.DurationFlag{Name: "fixed-tpot", Usage: "then a token exactly every `10ms`"},
-			kit.QuietFlag(),
-		),
-		Action: runSimulate,
+		Flags: slices.Concat(f.Deployment.Flags(), []cli.Flag{
+			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)", Destination: &f.servedName},
+			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1", Destination: &f.host},
+			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000, Destination: &f.port},
+		}, f.Engine.Flags(), []cli.Flag{
+			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request", Action: kit.Said(&f.fixedTTFT)},
+			&cli.DurationFlag{Name: "fixed-tpot", Usage: "then a token exactly every `10ms`", Action: kit.Said(&f.fixedTPOT)},
+			f.QuietFlag(),
+		}),
+		Action: f.Do(f.run),
 	}
 }
 
-func runSimulate(c *cli.Context) error {
-	if err := kit.NoArguments(c, "name the model by --model"); err != nil {
+func (f *simulateFlags) run() error {
+	if err := f.NoArguments("name the model by --model"); err != nil {
 		return err
 	}
-	if port := c.Int("port"); port < 0 || port > 65535 {
-		return hint.Misuse("simulate: --port %d: not a port", port).Hint("--port 8000, or --port 0 for a free one")
+	if f.port < 0 || f.port > 65535 {
+		return hint.Misuse("simulate: --port %d: not a port", f.port).Hint("--port 8000, or --port 0 for a free one")
 	}
-	config, err := simulatorConfig(c)
+	config, err := f.config()
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
+	listener, err := net.Listen("tcp", net.JoinHostPort(f.host, fmt.Sprint(f.port)))
 	if err != nil {
 		return hint.Errorf("simulate: %w", err).Hint("take another --port, or --port 0 for a free one")
 	}
-	return serve(c, config, listener)
+	return serve(&f.Call, config, listener)
 }
 
 // serve ends without an error when the user stops it.
-func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
+func serve(c *kit.Call, config vllmsim.Config, listener net.Listener) error {
 	server, err := vllmsim.New(config)
 	if err != nil {
 		listener.Close()
 		return err
 	}
-	kit.Tell(c, "simulated vLLM at http://%s, model %s; Ctrl-C ends it", listener.Addr(), config.Model)
+	c.Tell("simulated vLLM at http://%s, model %s; Ctrl-C ends it", listener.Addr(), config.Model)
 	stop := context.AfterFunc(c.Context, func() { server.Close() })
 	defer stop()
 	err = server.Serve(listener)
@@ -86,32 +98,24 @@ func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 	return err
 }
 
-// simulatorConfig takes the GPU and model of the demo where none is named.
-func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
-	if err := kit.PositiveFlags(c, "block-size"); err != nil {
-		return vllmsim.Config{}, err
-	}
-	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
-	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
+// config takes the GPU and model of the demo where none is named.
+func (f *simulateFlags) config() (vllmsim.Config, error) {
+	if (f.fixedTTFT == nil) != (f.fixedTPOT == nil) {
 		return vllmsim.Config{}, hint.Misuse("--fixed-ttft and --fixed-tpot go together")
 	}
-	d, err := kit.GivenDeployment(c)
-	if err != nil {
-		return vllmsim.Config{}, err
-	}
+	d := f.Said
 	d.GPU, d.CatalogModel = cmp.Or(d.GPU, DemoDeployment.GPU), cmp.Or(d.CatalogModel, DemoDeployment.CatalogModel)
-	config, err := SimulatorOf(c.Context, d)
+	config, err := SimulatorOf(f.Context, d)
 	if err != nil {
 		return config, err
 	}
-	if name := c.String("served-model-name"); name != "" {
-		config.Model = name
+	if f.servedName != "" {
+		config.Model = f.servedName
 	}
 	config.MaxModelLen = cmp.Or(d.MaxModelLen, 131072)
-	config.BlockSize = c.Int("block-size")
-	config.EnablePrefixCaching = !c.Bool("no-prefix-caching")
-	if fixed {
-		config.Fixed = &vllmsim.Fixed{TTFT: c.Duration("fixed-ttft"), TPOT: c.Duration("fixed-tpot")}
+	f.Engine.Set(&config.Config)
+	if f.fixedTTFT != nil {
+		config.Fixed = &vllmsim.Fixed{TTFT: *f.fixedTTFT, TPOT: *f.fixedTPOT}
 		config.RecordTruth = true
 		// It stands for no GPU: nothing that is measured against it may be compared with one.
 		config.Simulates = map[string]any{"engine": "fixed times"}
@@ -128,26 +132,28 @@ const simulatedVersion = "0.32.0"
 func SimulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
 	err := kit.InCatalogue(ctx, func(w *warehouse.Warehouse) (err error) {
-		_, config, err = engineOf(ctx, w, d)
+		if d, config.Config, err = engineOf(ctx, w, d); err != nil {
+			return err
+		}
+		config.Simulates, err = asMap(d)
 		return err
 	})
 	return config, err
 }
 
 // engineOf is the engine of one server as the warehouse's catalogue and calibrations have it.
-func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, vllmsim.Config, error) {
+func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, engine.Config, error) {
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
 	if err != nil {
-		return d, vllmsim.Config{}, err
+		return d, engine.Config{}, err
 	}
 	d = cost.Deployment
 	config := cost.Engine()
 	config.Model, config.Version = d.ModelName(), d.EngineVersion
-	config.Simulates, err = asMap(d)
-	return d, config, err
+	return d, config, nil
 }
 
 // asMap is the deployment under the names that a run's environment uses.

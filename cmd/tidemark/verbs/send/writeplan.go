@@ -25,13 +25,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
 	"tidemark/analysis/workload"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/progress"
-	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -39,14 +36,20 @@ import (
 	"tidemark/replay/profile"
 )
 
+// Planning are the flags of a verb that draws a plan.
+type Planning struct {
+	kit.Call
+	kit.Choices
+}
+
 // writePlan draws the plan of a source or a profile into a file. The warehouse is
 // closed when it returns, so that nothing of it disturbs the replay. also, if
 // given, is called while the warehouse is open.
-func writePlan(c *cli.Context, what, path string, also func(context.Context, *warehouse.Warehouse) error) (header plan.Header, err error) {
-	if err := checkChoices(c); err != nil {
+func (p *Planning) writePlan(what, path string, also func(context.Context, *warehouse.Warehouse) error) (header plan.Header, err error) {
+	if err := p.Check(&p.Call); err != nil {
 		return header, err
 	}
-	shape, err := chosenProfile(c, what)
+	shape, err := p.chosenProfile(what)
 	if err != nil {
 		return header, err
 	}
@@ -57,27 +60,27 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 			}
 		}
 		if shape != nil && !isSource(ctx, w, what) {
-			header, err = planProfile(ctx, c, w, shape, path)
+			header, err = p.planProfile(ctx, w, shape, path)
 		} else {
-			header, err = planSource(ctx, c, w, what, path)
+			header, err = p.planSource(ctx, w, what, path)
 		}
 		return err
 	}
-	_, missing := os.Stat(c.String("warehouse"))
+	_, missing := os.Stat(p.Warehouse)
 	switch {
 	case shape == nil || !errors.Is(missing, fs.ErrNotExist):
-		err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, draw)
-	case also != nil && (c.IsSet("gpu") || c.IsSet("environment")):
-		err = kit.InCatalogue(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
+		err = p.WithWarehouse(p.Context, warehouse.ReadOnly, draw)
+	case also != nil:
+		err = kit.InCatalogue(p.Context, func(w *warehouse.Warehouse) error { return draw(p.Context, w) })
 	default:
-		err = draw(c.Context, nil) // a profile that stands on its own needs no warehouse
+		err = draw(p.Context, nil) // a profile that stands on its own needs no warehouse
 	}
 	return header, err
 }
 
 // chosenProfile is the profile in a YAML file or the built-in one of that name,
 // reduced to the chosen class; nil if it is neither.
-func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err error) {
+func (p *Planning) chosenProfile(what string) (shape *profile.Profile, err error) {
 	if IsProfileFile(what) {
 		shape, err = profile.Load(what)
 	} else {
@@ -86,15 +89,15 @@ func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err err
 	if err != nil || shape == nil {
 		return nil, hint.AsMisuse(err)
 	}
-	return chosenClass(c, shape)
+	return chosenClass(shape, p.Class)
 }
 
-// chosenClass is the profile, or the one class of it that --class names.
-func chosenClass(c *cli.Context, p *profile.Profile) (*profile.Profile, error) {
-	if c.String("class") == "" {
+// chosenClass is the profile, or the one class of it.
+func chosenClass(p *profile.Profile, class string) (*profile.Profile, error) {
+	if class == "" {
 		return p, nil
 	}
-	only, err := p.Only(c.String("class"))
+	only, err := p.Only(class)
 	return only, hint.AsMisuse(err)
 }
 
@@ -109,39 +112,39 @@ func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 
 // planSource plans a trace with arrivals of its own. A trace whose sessions have no start
 // gets drawn ones at --session-rate.
-func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
-	if c.IsSet("class") {
-		return plan.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
+func (p *Planning) planSource(ctx context.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
+	if p.Class != "" {
+		return plan.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", p.Verb, source)
 	}
 	if isShape, err := workload.IsHistogram(ctx, w.DB(), source); err != nil || isShape {
 		if err != nil {
 			return plan.Header{}, err
 		}
-		return planShape(ctx, c, w, source, path)
+		return p.planShape(ctx, w, source, path)
 	}
 	// The sessions that start decide how many requests come.
-	if err := kit.Exclusive(c, "session-rate", "request-rate"); err != nil {
+	if err := p.Exclusive("session-rate", "request-rate"); err != nil {
 		return plan.Header{}, err
 	}
-	if c.IsSet("lengths-of") {
-		return plan.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
+	if p.LengthsOf != "" {
+		return plan.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", p.Verb, source)
 	}
-	window := workload.Window{From: c.String("from"), Until: c.String("until")}
-	starts := workload.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
+	window := workload.Window{From: p.From, Until: p.Until}
+	starts := workload.Starts{RatePerS: p.SessionRate, Seed: p.Seed}
 	requests, stats, err := workload.Arrivals(ctx, w, source, window, starts)
-	if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
+	if err == nil && p.RequestRate > 0 && p.Duration > 0 {
 		// The rate is relative to the part that is sent.
-		requests, stats, err = workload.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
+		requests, stats, err = workload.Arrivals(ctx, w, source, shortened(window, stats, p.Duration), starts)
 	}
 	if err != nil {
 		return plan.Header{}, err
 	}
-	choices, err := choicesOf(c, stats)
-	if err == nil && c.Bool("spread-ticks") {
+	choices, err := p.choicesAt(stats)
+	if err == nil && p.IsSpread {
 		choices.SpreadTicks, err = analysis.Tick(ctx, w.DB(), source)
 	}
 	if err == nil {
-		err = checkSize(c, stats, choices)
+		err = p.checkSize(stats, choices)
 	}
 	if err != nil {
 		return plan.Header{}, err
@@ -157,26 +160,16 @@ const (
 )
 
 // checkSize refuses an implausibly large plan before it is written.
-func checkSize(c *cli.Context, stats workload.SourceStats, choices plan.Choices) error {
-	if choices.Limit > 0 {
-		return nil
-	}
-	share := orOne(c, "thin")
-	if choices.Thicken > 1 {
-		share = choices.Thicken
-	}
-	if played := choices.Duration.Seconds() * orOne(c, "speed"); played > 0 && stats.DurationS > 0 {
-		share *= min(1, played/stats.DurationS)
-	}
-	requests, blocks := share*float64(stats.Requests), share*float64(stats.BlockUses)
-	if requests <= mostPlanned && blocks <= mostPlannedBlocks {
+func (p *Planning) checkSize(stats workload.SourceStats, choices plan.Choices) error {
+	requests, blocks := stats.Expected(choices)
+	if choices.Limit > 0 || requests <= mostPlanned && blocks <= mostPlannedBlocks {
 		return nil
 	}
 	size := fmt.Sprintf("about %s requests", progress.Count(requests))
 	if stats.BlockUses > 0 {
 		size += fmt.Sprintf(" with %s ids of prompt blocks", progress.Count(blocks))
 	}
-	return hint.Misuse("%s: the plan would have %s", c.Command.Name, size).Hint("give --limit or --duration, or a lower rate")
+	return hint.Misuse("%s: the plan would have %s", p.Verb, size).Hint("give --limit or --duration, or a lower rate")
 }
 
 // untilDone ends the sequence with an error when the user stops the program.
@@ -195,75 +188,70 @@ func untilDone(ctx context.Context, requests iter.Seq2[plan.Request, error]) ite
 }
 
 // planShape draws from histograms of lengths and from counts per window.
-func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
-	for _, flag := range []string{"session-rate", "spread-ticks"} {
-		if c.IsSet(flag) {
-			return plan.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
-		}
+func (p *Planning) planShape(ctx context.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
+	if flag := p.Given("session-rate", "spread-ticks"); flag != "" {
+		return plan.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", p.Verb, flag, source)
 	}
-	window := workload.Window{From: c.String("from"), Until: c.String("until")}
+	window := workload.Window{From: p.From, Until: p.Until}
 	options := workload.SampleOptions{
-		Seed: c.Uint64("seed"), RatePerS: c.Float64("request-rate"), LengthsOf: c.String("lengths-of"),
+		Seed: p.Seed, RatePerS: p.RequestRate, LengthsOf: p.LengthsOf,
 		// As played: at twice the speed, twice as much of it fits in.
-		Duration: time.Duration(float64(c.Duration("duration")) * orOne(c, "speed")),
+		Duration: p.Made().Played(),
 	}
 	requests, drawn, err := workload.Sample(ctx, w.DB(), source, window, options)
 	if err != nil {
 		return plan.Header{}, err
 	}
 	for _, note := range drawn.Notes {
-		kit.Tell(c, "%s: %s", source, note)
+		p.Tell("%s: %s", source, note)
 	}
 	scaled := drawn.Stats
 	if !drawn.HasRate {
 		scaled = workload.SourceStats{} // it is drawn at the requested rate
-		if !c.IsSet("duration") && !c.IsSet("limit") {
-			return plan.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
+		if p.Duration == 0 && p.Limit == 0 {
+			return plan.Header{}, hint.Misuse("%s: %s has no end", p.Verb, source).Hint("give --duration or --limit")
 		}
 	}
-	choices, err := choicesOf(c, scaled)
+	choices, err := p.choicesAt(scaled)
 	if err != nil {
 		return plan.Header{}, err
 	}
-	if err := checkSize(c, drawn.Stats, choices); err != nil {
+	if err := p.checkSize(drawn.Stats, choices); err != nil {
 		return plan.Header{}, err
 	}
-	kit.Tell(c, "%s: requests are drawn from its histograms, seed %d", source, choices.Seed)
+	p.Tell("%s: requests are drawn from its histograms, seed %d", source, choices.Seed)
 	return plan.Write(path, planHeader(source, drawn.Stats), choices, untilDone(ctx, requests))
 }
 
 // planProfile plans a YAML profile. --request-rate counts requests and a profile counts
 // sessions, so the rate is divided by the mean number of turns.
-func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header plan.Header, err error) {
-	for _, flag := range []string{"from", "until", "session-rate", "spread-ticks"} {
-		if c.IsSet(flag) {
-			return header, hint.Misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
-		}
+func (p *Planning) planProfile(ctx context.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header plan.Header, err error) {
+	if flag := p.Given("from", "until", "session-rate", "spread-ticks", "lengths-of"); flag != "" {
+		return header, hint.Misuse("%s: --%s chooses from a trace; %s is a profile", p.Verb, flag, shape.Name)
 	}
-	choices, err := choicesOfProfile(c, shape)
+	choices, err := p.choicesOfProfile(shape)
 	if err != nil {
 		return header, err
 	}
 	options := profile.Options{
 		Seed: choices.Seed, Limit: choices.Limit,
 		// As played: at twice the speed, twice as much of it fits in.
-		Duration: time.Duration(float64(choices.Duration) * choices.Speed),
+		Duration: choices.Played(),
 		Lengths:  lengthsIn(ctx, w),
 	}
-	if c.IsSet("request-rate") {
-		sessions, requests, err := shape.MeanRate(options)
-		if err != nil {
+	if p.RequestRate > 0 {
+		var turns float64
+		if options, turns, err = shape.AtRate(options, p.RequestRate); err != nil {
 			return header, err
 		}
-		if requests == 0 {
-			return header, hint.Misuse("%s: --request-rate: all of %s starts at once", c.Command.Name, shape.Name)
-		}
-		options.RatePerS = c.Float64("request-rate") * sessions / requests
-		if requests != sessions {
-			kit.Tell(c, "rate: %s requests/s, by %s sessions/s of %s turns; less while the first start and the last end",
-				show.Figures(c.Float64("request-rate")), show.Figures(options.RatePerS), show.Figures(requests/sessions))
-		} else {
-			kit.Tell(c, "rate: drawn at %s/s", show.Figures(options.RatePerS))
+		switch turns {
+		case 0:
+			return header, hint.Misuse("%s: --request-rate: all of %s starts at once", p.Verb, shape.Name)
+		case 1:
+			p.Tell("rate: drawn at %s/s", show.Figures(options.RatePerS))
+		default:
+			p.Tell("rate: %s requests/s, by %s sessions/s of %s turns; less while the first start and the last end",
+				show.Figures(p.RequestRate), show.Figures(options.RatePerS), show.Figures(turns))
 		}
 	}
 	requests, err := shape.Requests(options)
@@ -275,87 +263,56 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 
 // choicesOfProfile leaves the rate to the profile, and uses the profile's mode
 // unless another is requested.
-func choicesOfProfile(c *cli.Context, shape *profile.Profile) (plan.Choices, error) {
-	choices, err := choicesOf(c, workload.SourceStats{})
+func (p *Planning) choicesOfProfile(shape *profile.Profile) (plan.Choices, error) {
+	choices, err := p.choicesAt(workload.SourceStats{})
 	choices.IsBounded = true // its due times are bounds already
-	if choices.Mode == "" && !c.IsSet("mode") {
+	if choices.Mode == "" && p.Mode == "" {
 		choices.Mode = shape.Mode
 	}
 	return choices, err
 }
 
-// What a replay needs from the warehouse before it sends anything: the plan, the
-// deployment with the catalogue's figures, and the step cost for the progress line.
-//
-// All of it is read while the warehouse is opened once. It is closed before the first
-// request is due: an open warehouse would lock out others for the length of the replay,
-// and DuckDB's threads would compete with the sender for the processor.
-
-// prepared is everything that a replay needs from the warehouse, which is closed
-// again before the first request is due.
-type prepared struct {
-	planPath          string
-	environment       *deployment.Deployment
-	environmentSource string
-	named             deployment.Deployment // before defaults
-	predictTPOT       func(inFlight int, contextTokens float64, of plan.Header) time.Duration
-	drop              func() // removes a plan that was made for this replay only
+// shortened ends a window after a duration, unless it ends earlier.
+func shortened(window workload.Window, stats workload.SourceStats, duration time.Duration) workload.Window {
+	end := duration.Seconds()
+	if stats.FromS != nil {
+		end += *stats.FromS
+	}
+	if stats.UntilS == nil || end < *stats.UntilS {
+		window.Until = "+" + time.Duration(end*float64(time.Second)).String()
+	}
+	return window
 }
 
-// prepare draws the plan, resolves the environment and loads the prediction, all
-// while the warehouse is opened once.
-func prepare(c *cli.Context, what string) (p prepared, err error) {
-	named, from, err := kit.NamedEnvironment(c)
-	if err != nil {
-		return p, err
+// planHeader is what a plan file says about its origin.
+func planHeader(source string, stats workload.SourceStats) plan.Header {
+	return plan.Header{
+		Source: source, SourceSHA256: stats.SHA256,
+		Scaling: plan.Scaling{
+			FromS: stats.FromS, UntilS: stats.UntilS,
+			SessionRatePerS: stats.SessionRatePerS, DrawnSessions: stats.DrawnSessions,
+		},
 	}
-	if p.planPath, p.drop, err = PlanFor(c, what, func(ctx context.Context, w *warehouse.Warehouse) error {
-		return p.lookUp(ctx, w, named, from)
-	}); err != nil {
-		return p, err
-	}
-	if named != nil && p.environment == nil { // a plan file needed no warehouse so far
-		err = kit.Calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
-			return p.lookUp(ctx, w, named, from)
-		})
-	}
-	if err != nil {
-		p.drop()
-	}
-	return p, err
 }
 
-// lookUp resolves the environment with the catalogue and loads its prediction.
-func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *deployment.Deployment, from string) error {
-	if named == nil {
-		return nil
+// choicesAt are the choices, with a mean rate as thinning or thickening, which it says.
+func (p *Planning) choicesAt(stats workload.SourceStats) (plan.Choices, error) {
+	choices := p.Made()
+	if p.RequestRate == 0 || stats.SHA256 == "" {
+		return choices, nil // a profile is drawn at the requested rate
 	}
-	cost, err := analysis.LoadStepCost(ctx, w.DB(), *named)
-	if err != nil && !errors.Is(err, analysis.ErrDoesNotFit) {
-		return err
+	if stats.MeanRatePerS <= 0 {
+		return choices, hint.Misuse("source has no mean rate: all its requests arrive at once")
 	}
-	p.environment, p.environmentSource, p.named = &cost.Deployment, from, *named
-	if err != nil {
-		return nil // a deployment that does not fit has no prediction; the run can still be measured
+	by, share := "thin", stats.ShareAt(p.RequestRate)
+	if share <= 1 {
+		choices.Thin = share
+	} else {
+		by, choices.Thicken = "thicken", share
 	}
-	p.predictTPOT = func(inFlight int, contextTokens float64, h plan.Header) time.Duration {
-		mean := func(tokens int64) float64 { return float64(tokens) / max(float64(h.Requests), 1) }
-		return plan.FromSeconds(cost.TPOT(inFlight, contextTokens, mean(h.InputTokens), mean(h.SharedTokens), mean(h.OutputTokens)))
-	}
-	return nil
+	p.Tell("rate: %s/s of the trace's %s/s, by --%s %s", show.Figures(p.RequestRate), show.Figures(stats.MeanRatePerS), by, show.Figures(share))
+	return choices, nil
 }
-
-// catalogName is analysis.CatalogName in the built-in catalogue.
-func catalogName(ctx context.Context, served, asked string) (name string) {
-	_ = kit.InCatalogue(ctx, func(w *warehouse.Warehouse) (err error) { // an error counts as an unknown name
-		name, err = analysis.CatalogName(ctx, w.DB(), served, asked)
-		return err
-	})
-	return name
-}
-
-// ChoiceFlagNames are the flags that choose from a source. A plan file has already chosen.
-var ChoiceFlagNames = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "lengths", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
 
 // IsPlanFile looks at the name only, so that a plan that does not exist is reported
 // as a missing file.
@@ -363,15 +320,16 @@ func IsPlanFile(what string) bool { return strings.HasSuffix(what, ".zst") }
 
 // PlanFor is the plan file itself, or one drawn into a temporary folder. drop
 // removes that folder; the run keeps a copy. also, if given, is called while the
-// warehouse is open.
-func PlanFor(c *cli.Context, what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
+// warehouse is open; a plan file alone needs none.
+func (p *Planning) PlanFor(what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
 	if IsPlanFile(what) {
-		for _, flag := range ChoiceFlagNames {
-			if c.IsSet(flag) {
-				return "", nil, hint.Misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)
-			}
+		if flag := p.GivenOf(&p.Call); flag != "" {
+			return "", nil, hint.Misuse("%s: --%s chooses from a source; %s is a plan already", p.Verb, flag, what)
 		}
-		return what, func() {}, nil
+		if also != nil {
+			err = p.Calculator(also)
+		}
+		return what, func() {}, err
 	}
 	folder, err := os.MkdirTemp("", "tidemark-plan-")
 	if err != nil {
@@ -379,7 +337,7 @@ func PlanFor(c *cli.Context, what string, also func(context.Context, *warehouse.
 	}
 	drop = func() { os.RemoveAll(folder) }
 	path = filepath.Join(folder, "plan.jsonl.zst")
-	if _, err := writePlan(c, what, path, also); err != nil {
+	if _, err := p.writePlan(what, path, also); err != nil {
 		drop()
 		return "", nil, err
 	}

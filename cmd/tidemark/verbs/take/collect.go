@@ -21,12 +21,20 @@ import (
 	"tidemark/ingest"
 	"tidemark/ingest/collect"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 )
 
+type collectFlags struct {
+	kit.Call
+	service, since, until, authFile, runs string
+	fresh                                 bool
+}
+
 func CollectCommand() *cli.Command {
+	f := &collectFlags{}
 	return &cli.Command{
 		Name:  "collect",
 		Usage: "ask Prometheus for what the week of a service needs",
@@ -40,62 +48,62 @@ TIDEMARK_PROMETHEUS_USER and TIDEMARK_PROMETHEUS_PASSWORD.
 Example:
   tidemark collect --service chat.yaml
   tidemark collect --service chat.yaml --since 35d --prometheus-auth-file token`,
-		Flags: kit.WithTableFlags(
-			&cli.StringFlag{Name: "service", Usage: "the service `FILE`"},
-			&cli.StringFlag{Name: "since", Usage: "from `8d` ago on, or from an instant (default: where the file ends, at first 8d ago)"},
-			&cli.StringFlag{Name: "until", Usage: "up to an `INSTANT` (default: a minute ago)"},
-			&cli.StringFlag{Name: "prometheus-auth-file", Usage: "`FILE` with a token, or with lines of user: and password:"},
-			&cli.StringFlag{Name: "runs", Usage: "keep the file in `DIR`", Value: "runs"},
-			&cli.BoolFlag{Name: "fresh", Usage: "begin the file again; the old one stays beside it"},
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "service", Usage: "the service `FILE`", Destination: &f.service},
+			&cli.StringFlag{Name: "since", Usage: "from `8d` ago on, or from an instant (default: where the file ends, at first 8d ago)", Destination: &f.since},
+			&cli.StringFlag{Name: "until", Usage: "up to an `INSTANT` (default: a minute ago)", Destination: &f.until},
+			&cli.StringFlag{Name: "prometheus-auth-file", Usage: "`FILE` with a token, or with lines of user: and password:", Destination: &f.authFile},
+			&cli.StringFlag{Name: "runs", Usage: "keep the file in `DIR`", Value: "runs", Destination: &f.runs},
+			&cli.BoolFlag{Name: "fresh", Usage: "begin the file again; the old one stays beside it", Destination: &f.fresh},
 		),
-		Action: runCollect,
+		Action: f.Do(f.run),
 	}
 }
 
-func runCollect(c *cli.Context) error {
-	if err := kit.NoArguments(c, "tidemark collect --service chat.yaml"); err != nil {
+func (f *collectFlags) run() error {
+	if err := f.NoArguments("tidemark collect --service chat.yaml"); err != nil {
 		return err
 	}
-	settings, err := collectSettings(c)
+	settings, err := f.settings()
 	if err != nil {
 		return err
 	}
-	result, err := collect.Run(c.Context, settings)
+	result, err := collect.Run(f.Context, settings)
 	for _, note := range result.Notes {
-		kit.Tell(c, "collect: %s", note)
+		f.Tell("collect: %s", note)
 	}
 	switch {
 	case err != nil:
 		return err
 	case result.From.IsZero():
-		kit.Tell(c, "%s: nothing was missing up to %s", result.Path, settings.Until.Format(time.RFC3339))
+		f.Tell("%s: nothing was missing up to %s", result.Path, settings.Until.Format(time.RFC3339))
 	default:
-		kit.Tell(c, "%s: asked for %s to %s, in %s; %s", result.Path, result.From.Format(time.RFC3339), result.Until.Format(time.RFC3339),
+		f.Tell("%s: asked for %s to %s, in %s; %s", result.Path, result.From.Format(time.RFC3339), result.Until.Format(time.RFC3339),
 			show.Things(result.Requests, "request", "requests"), show.Things(result.Series, "series", "series"))
 	}
 	// The page of the service finds it by this name.
-	err = kit.WithWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	err = f.WithWarehouse(f.Context, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{result.Path}, ingest.Options{Format: "prometheus-collected", Name: settings.Service + ".prometheus"})
 		for _, one := range results {
-			tellIngested(c, one)
+			tellIngested(&f.Call, one, "")
 		}
-		if printErr := printIngested(c, results); printErr != nil {
+		if printErr := printIngested(&f.Call, results); printErr != nil {
 			return printErr
 		}
 		return err
 	})
 	if err != nil {
-		return hint.Errorf("%s was not ingested: %w", result.Path, err).Hint("tidemark ingest %s%s", result.Path, kit.WarehouseWords(c))
+		return hint.Errorf("%s was not ingested: %w", result.Path, err).Hint("tidemark ingest %s%s", escape.Shell(result.Path), f.WarehouseWords())
 	}
 	return nil
 }
 
-// collectSettings reads flags, service file and environment.
-func collectSettings(c *cli.Context) (s collect.Settings, err error) {
-	if err := kit.RequireFlags(c, "service"); err != nil {
+// settings reads flags, service file and environment.
+func (f *collectFlags) settings() (s collect.Settings, err error) {
+	if err := f.Require("service"); err != nil {
 		return s, err
 	}
-	file, err := service.Read(c.String("service"))
+	file, err := service.Read(f.service)
 	if err != nil {
 		return s, err
 	}
@@ -103,32 +111,31 @@ func collectSettings(c *cli.Context) (s collect.Settings, err error) {
 		return s, hint.Misuse("collect: %s names no server", file.Path).Hint("metrics: http://prometheus:9090")
 	}
 	s = collect.Settings{
-		Service: file.Service, URL: file.Metrics, Selector: file.MetricsSelector, Path: filepath.Join(c.String("runs"), file.Service+".prometheus.jsonl"),
-		IsFresh: c.Bool("fresh"), Version: kit.Version,
+		Service: file.Service, URL: file.Metrics, Selector: file.MetricsSelector, Path: filepath.Join(f.runs, file.Service+".prometheus.jsonl"),
+		IsFresh: f.fresh, Version: kit.Version,
 	}
 	now := time.Now()
 	s.Until = now.Add(-time.Minute) // the last scrape may not be there yet
 	for _, flag := range []struct {
-		name string
-		at   *time.Time
-	}{{"since", &s.Since}, {"until", &s.Until}} {
-		text := c.String(flag.name)
-		if text == "" {
+		name, text string
+		at         *time.Time
+	}{{"since", f.since, &s.Since}, {"until", f.until, &s.Until}} {
+		if flag.text == "" {
 			continue
 		}
-		at, ok := InstantOf(text, now, file.Zone)
+		at, ok := InstantOf(flag.text, now, file.Zone)
 		if !ok {
-			return s, hint.Misuse("collect: --%s %s: neither a time ago nor an instant", flag.name, text).Hint("write it like 8d, 36h, 2026-11-16 or 2026-11-16T09:00:00Z")
+			return s, hint.Misuse("collect: --%s %s: neither a time ago nor an instant", flag.name, flag.text).Hint("write it like 8d, 36h, 2026-11-16 or 2026-11-16T09:00:00Z")
 		}
 		*flag.at = at
 	}
 	if s.Until.After(now) {
-		return s, hint.Misuse("collect: --until %s is in the future: nothing is known of it yet", c.String("until")).Hint("leave it out: collect asks up to now")
+		return s, hint.Misuse("collect: --until %s is in the future: nothing is known of it yet", f.until).Hint("leave it out: collect asks up to now")
 	}
 	if !s.Since.IsZero() && !s.Since.Before(s.Until) {
 		return s, hint.Misuse("collect: --since is not before --until").Hint("--since 8d")
 	}
-	s.Auth, err = collect.ReadAuth(c.String("prometheus-auth-file"), collect.Environment)
+	s.Auth, err = collect.ReadAuth(f.authFile, collect.Environment)
 	return s, err
 }
 

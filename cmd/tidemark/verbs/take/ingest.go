@@ -31,7 +31,15 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type ingestFlags struct {
+	kit.Call
+	format, name, licence, text, environment, runs, timeUnit string
+	column                                                   cli.StringSlice
+	maxRejected                                              float64
+}
+
 func IngestCommand() *cli.Command {
+	f := &ingestFlags{}
 	return &cli.Command{
 		Name:      "ingest",
 		Usage:     "read traces, results and runs into the warehouse",
@@ -43,57 +51,51 @@ reason. --column maps a table of requests whose columns have other names.
 Examples:
   tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code
   tidemark ingest log.csv --column arrival_ms=when --column input_tokens=in --column output_tokens=out`,
-		Flags: kit.WithTableFlags(
-			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
-			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
-			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports"},
-			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
-			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)"},
-			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
-			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction"},
-			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs"},
-			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", "), Destination: &f.format},
+			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)", Destination: &f.name},
+			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports", Destination: &f.licence},
+			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each", Destination: &f.column},
+			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)", Destination: &f.timeUnit, Action: kit.OneOf("time-unit", "s", "ms", "us", "ns")},
+			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip", Destination: &f.text, Action: kit.OneOf("text", "strip", "refuse")},
+			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction", Destination: &f.environment},
+			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs", Destination: &f.runs},
+			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001, Destination: &f.maxRejected},
 		),
-		Action: runIngest,
+		Action: f.Do(f.run),
 	}
 }
 
-// runIngest prints a result for each file even if a later one fails: what came before is
+// run prints a result for each file even if a later one fails: what came before is
 // in the warehouse.
-func runIngest(c *cli.Context) error {
-	if c.NArg() == 0 {
+func (f *ingestFlags) run() error {
+	if f.Args.Len() == 0 {
 		return hint.Misuse("ingest: no file given").Hint("tidemark ingest PATH...")
 	}
-	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
+	if share := f.maxRejected; !(share >= 0 && share <= 1) {
 		return hint.Misuse("ingest: --max-rejected %v is not a share", share).Hint("a share lies between 0 and 1")
 	}
-	columns, err := columnsSaid(c.StringSlice("column"))
+	columns, err := columnsSaid(f.column.Value())
 	if err != nil {
 		return err
 	}
-	if unit := c.String("time-unit"); c.IsSet("time-unit") && !slices.Contains([]string{"s", "ms", "us", "ns"}, unit) {
-		return hint.Misuse("ingest: --time-unit %q", unit).Hint("s, ms, us or ns")
-	}
-	if text := c.String("text"); text != "strip" && text != "refuse" {
-		return hint.Misuse("ingest: --text %q", text).Hint("--text strip or --text refuse")
-	}
 	var environment deployment.Deployment
-	if path := c.String("environment"); path != "" {
+	if path := f.environment; path != "" {
 		if environment, err = kit.EnvironmentFile(path); err != nil {
 			return fmt.Errorf("environment %s: %w", path, err)
 		}
 	}
-	paths, err := fetchedFolders(c, c.Args().Slice())
+	paths, err := f.fetchedFolders(f.Args.Slice())
 	if err != nil {
 		return err
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.WithWarehouse(f.Context, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
-			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
-			Stdin: c.App.Reader, Licence: c.String("licence"),
-			Columns: columns, TimeUnit: c.String("time-unit"), RefuseText: c.String("text") == "refuse",
+			Format: f.format, Name: f.name, MaxRejectedRatio: f.maxRejected,
+			Stdin: f.App.Reader, Licence: f.licence,
+			Columns: columns, TimeUnit: f.timeUnit, RefuseText: f.text == "refuse",
 		}
-		show, end := progress.Ingest(kit.Messages(c))
+		show, end := progress.Ingest(f.Messages())
 		options.Progress = show
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
@@ -101,20 +103,20 @@ func runIngest(c *cli.Context) error {
 		results, err := ingest.Load(ctx, w, paths, options)
 		end()
 		for _, result := range results {
-			tellIngested(c, result)
+			tellIngested(&f.Call, result, f.name)
 		}
-		if printErr := printIngested(c, results); printErr != nil {
+		if printErr := printIngested(&f.Call, results); printErr != nil {
 			return printErr
 		}
-		if err != nil || !c.IsSet("environment") {
+		if err != nil || f.environment == "" {
 			return err
 		}
-		return nameDeployment(ctx, c, w, results, environment)
+		return nameDeployment(ctx, &f.Call, w, results, environment)
 	})
 }
 
 // nameDeployment stores what the results were measured on, also of files that are known already.
-func nameDeployment(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, results []ingest.Result, d deployment.Deployment) error {
+func nameDeployment(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, results []ingest.Result, d deployment.Deployment) error {
 	var sources []string
 	for _, result := range results {
 		if result.Format != "" {
@@ -125,7 +127,7 @@ func nameDeployment(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	kit.Tell(c, "%s measured on %s, %s", show.Things(points, "result", "results"), d.GPU, d.ModelName())
+	c.Tell("%s measured on %s, %s", show.Things(points, "result", "results"), d.GPU, d.ModelName())
 	return nil
 }
 
@@ -150,19 +152,19 @@ func columnsSaid(said []string) (map[string]string, error) {
 // format.
 
 // tellIngested says as which format a file was recognised, how many of its rows
-// were kept, and what a reader of its numbers must know.
-func tellIngested(c *cli.Context, r ingest.Result) {
+// were kept, and what a reader of its numbers must know. name is the one that it was to have.
+func tellIngested(c *kit.Call, r ingest.Result, name string) {
 	switch {
 	case r.AlreadyKnown:
-		kit.Tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
-		if name := c.String("name"); name != "" && name != r.Name {
-			kit.Tell(c, "%s: the name %s is not used", r.Path, name)
+		c.Tell("%s: known already as %s, nothing changed", r.Path, r.Name)
+		if name != "" && name != r.Name {
+			c.Tell("%s: the name %s is not used", r.Path, name)
 		}
 	case r.Format != "":
-		kit.Tell(c, "%s: recognised as %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
+		c.Tell("%s: recognised as %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
 	}
 	for _, note := range r.Notes {
-		kit.Tell(c, "%s: %s", r.Path, note)
+		c.Tell("%s: %s", r.Path, note)
 	}
 }
 
@@ -171,21 +173,21 @@ func tellIngested(c *cli.Context, r ingest.Result) {
 const mostListed = 12
 
 // printIngested leaves files out that no format recognises; a line on stderr counts them.
-func printIngested(c *cli.Context, results []ingest.Result) error {
+func printIngested(c *kit.Call, results []ingest.Result) error {
 	taken := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" })
 	if passed := len(results) - len(taken); passed > 0 {
-		defer kit.Tell(c, "%s ingested or known, %d skipped", show.Things(len(taken), "file", "files"), passed)
+		defer c.Tell("%s ingested or known, %d skipped", show.Things(len(taken), "file", "files"), passed)
 	}
 	switch {
 	case len(taken) == 0:
 		return nil
-	case kit.IsForPrograms(c):
-		return kit.PrintTable(c, ingestTable(taken, true))
+	case c.IsForPrograms():
+		return c.PrintTable(ingestTable(taken, true))
 	case len(taken) <= mostListed:
-		return kit.PrintTable(c, ingestTable(taken, false))
+		return c.PrintTable(ingestTable(taken, false))
 	}
-	kit.Tell(c, "by format; --csv lists each file")
-	return kit.PrintTable(c, formatTable(taken))
+	c.Tell("by format; --csv lists each file")
+	return c.PrintTable(formatTable(taken))
 }
 
 func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
@@ -224,18 +226,18 @@ func formatTable(results []ingest.Result) analysis.Table {
 }
 
 // fetchedFolders are the paths with the folders in their place that an address of a bucket names, fetched into --runs.
-func fetchedFolders(c *cli.Context, paths []string) ([]string, error) {
+func (f *ingestFlags) fetchedFolders(paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {
 		if !objects.IsAddress(path) {
 			all = append(all, path)
 			continue
 		}
-		folders, err := objects.FetchFolders(c.Context, path, c.String("runs"))
+		folders, err := objects.FetchFolders(f.Context, path, f.runs)
 		if err != nil {
 			return nil, err
 		}
-		kit.Tell(c, "%s: %s in %s", path, show.Things(len(folders), "folder", "folders"), c.String("runs"))
+		f.Tell("%s: %s in %s", path, show.Things(len(folders), "folder", "folders"), f.runs)
 		all = append(all, folders...)
 	}
 	return all, nil

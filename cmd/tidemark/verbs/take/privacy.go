@@ -30,6 +30,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 	"tidemark/internal/show"
@@ -38,7 +39,15 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type privacyFlags struct {
+	kit.Call
+	privacy.Options
+	output, answers, keyFile string
+	isStrict                 bool
+}
+
 func PrivacyCommand() *cli.Command {
+	f := &privacyFlags{}
 	usual := privacy.Default()
 	return &cli.Command{
 		Name:      "privacy",
@@ -56,40 +65,40 @@ whatever their keys. The key that it draws is shown once and stored nowhere.
 Example:
   tidemark privacy export azure-code --output out.jsonl.zst
   tidemark privacy check out.jsonl.zst`,
-		Flags: kit.WithTableFlags(
-			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`; .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed"},
-			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form},
-			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K},
-			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick},
-			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)"},
-			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap},
-			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its start", Value: "middle"},
-			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`"},
-			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most"},
-			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
-			kit.SeedFlag(),
-			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule"},
-			&cli.BoolFlag{Name: "strict", Usage: "check: exit with 1 also where a source is not k-anonymous, as no trace is; export: write nothing where a rule is not met, as without this"},
-			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there"},
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`; .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed", Destination: &f.output},
+			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form, Destination: &f.Form},
+			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K, Destination: &f.K},
+			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick, Destination: &f.Tick},
+			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)", Destination: &f.KeepsWeekday},
+			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap, Destination: &f.UserCap},
+			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its start", Value: "middle", Destination: &f.answers, Action: kit.OneOf("answers", "down", "middle")},
+			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`", Destination: &f.Epsilon, Action: kit.Fits("epsilon", "above 0", func(v float64) bool { return v > 0 })},
+			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most", Destination: &f.Delta},
+			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)", Destination: &f.keyFile},
+			kit.SeedFlag(&f.Seed),
+			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule", Destination: &f.EvenSo},
+			&cli.BoolFlag{Name: "strict", Usage: "check: exit with 1 also where a source is not k-anonymous, as no trace is; export: write nothing where a rule is not met, as without this", Destination: &f.isStrict},
+			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there", Destination: &f.Force},
 		),
-		Action: runPrivacy,
+		Action: f.Do(f.run),
 	}
 }
 
-// runPrivacy runs one of the two sub-verbs; the flags of both are in one list, and each
+// run runs one of the two sub-verbs; the flags of both are in one list, and each
 // flag's help starts with the sub-verb it belongs to.
-func runPrivacy(c *cli.Context) error {
-	switch verb := c.Args().First(); verb {
+func (f *privacyFlags) run() error {
+	switch verb := f.Args.First(); verb {
 	case "check":
-		return checkPrivacy(c, c.Args().Tail())
+		return f.checkPrivacy(f.Args.Tail())
 	case "export":
-		if c.NArg() != 2 {
+		if f.Args.Len() != 2 {
 			return hint.Misuse("privacy export: one source").Hint("tidemark privacy --help")
 		}
-		if err := kit.RequireFlags(c, "output"); err != nil {
+		if err := f.Require("output"); err != nil {
 			return err
 		}
-		return exportPrivately(c, c.Args().Get(1))
+		return f.exportPrivately(f.Args.Get(1))
 	default:
 		return hint.Misuse("privacy: %q: must be check or export", verb).Hint("tidemark privacy --help")
 	}
@@ -97,23 +106,26 @@ func runPrivacy(c *cli.Context) error {
 
 // checkPrivacy exits with 1 if a rule is broken, and with --strict also if
 // something is not k-anonymous.
-func checkPrivacy(c *cli.Context, names []string) error {
-	terms := privacy.Terms{K: c.Int64("k"), UserCap: c.Float64("user-cap")}
+func (f *privacyFlags) checkPrivacy(names []string) error {
+	if flag := f.Given("output", "as", "time", "keep-weekday", "answers", "epsilon", "delta", "key-file", "seed", "even-so", "force"); flag != "" {
+		return hint.Misuse("privacy check: --%s is for export", flag).Hint("tidemark privacy export SOURCE --output FILE writes what may leave")
+	}
+	terms := privacy.Terms{K: f.K, UserCap: f.UserCap}
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
 		return hint.Misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
 	}
 	checks := &privacyChecks{terms: terms, table: kit.TableOf("source", "rule", "truth", "verdict", "figures")}
-	if err := checks.all(c, names); err != nil {
+	if err := checks.all(&f.Call, names); err != nil {
 		return err
 	}
-	if err := printVerdicts(c, checks.table); err != nil {
+	if err := printVerdicts(&f.Call, checks.table); err != nil {
 		return err
 	}
 	switch {
 	case checks.broken > 0:
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("%d of %d may not leave as they are", checks.broken, checks.checked).
 			Hint("write what may: tidemark privacy export SOURCE --output FILE")}
-	case c.Bool("strict") && checks.notAnonymous > 0:
+	case f.isStrict && checks.notAnonymous > 0:
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("every rule is kept, but not k-anonymous: %d of %d", checks.notAnonymous, checks.checked).
 			Hint("export histograms: tidemark privacy export SOURCE --as histogram --output FILE.csv")}
 	}
@@ -130,7 +142,7 @@ type privacyChecks struct {
 
 // all checks exported files and sources of the warehouse; every source if nothing
 // is named.
-func (p *privacyChecks) all(c *cli.Context, names []string) error {
+func (p *privacyChecks) all(c *kit.Call, names []string) error {
 	var sources []string
 	for _, name := range names {
 		if !isExport(name) {
@@ -146,7 +158,7 @@ func (p *privacyChecks) all(c *cli.Context, names []string) error {
 	if len(names) > 0 && len(sources) == 0 {
 		return nil
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+	return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		if len(names) == 0 {
 			if sources, err = privacy.Names(ctx, w); err != nil {
 				return err
@@ -184,58 +196,44 @@ func isExport(name string) bool {
 	return strings.HasSuffix(plain, ".jsonl") || strings.HasSuffix(plain, ".csv")
 }
 
-// privacyOptions makes a new key unless --key-file names one. A given key is not shown
+// settle makes a new key unless --key-file names one. A given key is not shown
 // again: its owner has it.
-func privacyOptions(c *cli.Context) (privacy.Options, error) {
-	o := privacy.Options{
-		Form: c.String("as"), K: c.Int64("k"), Tick: c.Duration("time"), KeepsWeekday: c.Bool("keep-weekday"), UserCap: c.Float64("user-cap"),
-		Epsilon: c.Float64("epsilon"), Delta: c.Float64("delta"), Seed: c.Uint64("seed"), EvenSo: c.Bool("even-so"), Force: c.Bool("force"), Version: kit.Version,
-	}
-	switch c.String("answers") {
-	case "down":
-	case "middle":
-		o.AnswersAtMiddle = true
+func (f *privacyFlags) settle() (err error) {
+	f.AnswersAtMiddle, f.Version, f.IsKeyGiven = f.answers == "middle", kit.Version, f.keyFile != ""
+	switch {
+	case f.Form == "histogram" && f.IsGiven("answers"):
+		return hint.Misuse("privacy export: --answers is for a trace; a histogram has cells").Hint("leave it out, or take --as trace")
+	case f.EvenSo && f.isStrict:
+		return hint.Misuse("privacy export: --strict and --even-so: one or the other")
+	case f.IsKeyGiven:
+		f.Key, err = privacy.ReadKey(f.keyFile)
 	default:
-		return o, hint.Misuse("privacy export: --answers %s: must be down or middle", c.String("answers"))
+		f.Key, err = privacy.NewKey()
 	}
-	if o.EvenSo && c.Bool("strict") {
-		return o, hint.Misuse("privacy export: --strict and --even-so: one or the other")
-	}
-	if c.IsSet("epsilon") && !(o.Epsilon > 0) {
-		return o, hint.Misuse("privacy export: --epsilon must be above 0")
-	}
-	var err error
-	if path := c.String("key-file"); path != "" {
-		o.IsKeyGiven = true
-		o.Key, err = privacy.ReadKey(path)
-	} else {
-		o.Key, err = privacy.NewKey()
-	}
-	return o, err
+	return err
 }
 
 // exportPrivately writes the export, shows a new key once, and prints what the
 // export costs.
-func exportPrivately(c *cli.Context, source string) error {
-	o, err := privacyOptions(c)
-	if err != nil {
+func (f *privacyFlags) exportPrivately(source string) error {
+	if err := f.settle(); err != nil {
 		return err
 	}
 	var result *privacy.Result
-	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		result, err = privacy.Export(ctx, w, source, c.String("output"), o)
+	err := f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		result, err = privacy.Export(ctx, w, source, f.output, f.Options)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := kit.PrintTable(c, exportTable(result, !kit.IsForPrograms(c))); err != nil {
+	if err := f.PrintTable(exportTable(result, !f.IsForPrograms())); err != nil {
 		return err
 	}
 	if !result.Passed {
 		for _, v := range result.Manifest.Rules {
 			if v.Verdict == privacy.Fails {
-				kit.Tell(c, "rule %d, %s: %s", v.Rule, v.Truth, v.Figures)
+				f.Tell("rule %d, %s: %s", v.Rule, v.Truth, v.Figures)
 			}
 		}
 	}
@@ -244,13 +242,13 @@ func exportPrivately(c *cli.Context, source string) error {
 			Hint("ask for other terms: --k, --user-cap, --time; --even-so writes it")}
 	}
 	for _, note := range result.Notes {
-		kit.Tell(c, "note: %s", note)
+		f.Tell("note: %s", note)
 	}
-	if !o.IsKeyGiven {
-		kit.Tell(c, "key: %s", o.Key)
-		kit.Tell(c, "it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")
+	if !f.IsKeyGiven {
+		f.Tell("key: %s", f.Key)
+		f.Tell("it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")
 	}
-	kit.Tell(c, "written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), o.Seed, c.String("output"))
+	f.Tell("written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), f.Seed, escape.Shell(f.output))
 	if !result.Passed {
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("a rule is not met").
 			Hint("do not let it leave; ask for other terms: --k, --user-cap, --time")}
@@ -300,16 +298,16 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 }
 
 // printVerdicts writes one paragraph per rule for people, and the conclusion.
-func printVerdicts(c *cli.Context, table analysis.Table) error {
-	if kit.IsForPrograms(c) {
-		return kit.PrintTable(c, table)
+func printVerdicts(c *kit.Call, table analysis.Table) error {
+	if c.IsForPrograms() {
+		return c.PrintTable(table)
 	}
 	source := ""
 	var broken []string
 	for _, row := range table.Rows {
 		if row[0] != source {
 			source, broken = row[0].(string), nil
-			kit.PrintLine(c, "%s", source)
+			c.PrintLine("%s", source)
 		}
 		mark, text := "pass  "+fmt.Sprint(row[1]), fmt.Sprintf("%s: %s", row[2], row[4])
 		switch {
@@ -347,7 +345,13 @@ func anonymitySaid(verdict string, figures any) string {
 	return ""
 }
 
+type purgeFlags struct {
+	kit.Call
+	before time.Time
+}
+
 func PurgeCommand() *cli.Command {
+	f := &purgeFlags{}
 	return &cli.Command{
 		Name:      "purge",
 		Usage:     "remove sources and runs, and really shrink the file",
@@ -360,46 +364,36 @@ remembers. Files that were read or written, copies and backups are not touched.
 
 Example:
   tidemark purge --before 2026-08-01`,
-		Flags: kit.WithTableFlags(
-			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z", Action: f.setBefore},
 		),
-		Action: runPurge,
+		Action: f.Do(f.run),
 	}
 }
 
-// runPurge opens no warehouse: internal/privacy replaces the file as a whole.
-func runPurge(c *cli.Context) error {
-	if c.NArg() == 0 && !c.IsSet("before") {
+// run opens no warehouse: internal/privacy replaces the file as a whole.
+func (f *purgeFlags) run() error {
+	if f.Args.Len() == 0 && f.before.IsZero() {
 		return hint.Misuse("purge: a name or --before is missing").Hint("tidemark purge --help")
 	}
-	var before time.Time
-	if text := c.String("before"); c.IsSet("before") {
-		var notDate, notTime error
-		if before, notDate = time.Parse(time.DateOnly, text); notDate != nil {
-			before, notTime = time.Parse(time.RFC3339, text)
-		}
-		if notTime != nil {
-			return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
-		}
-	}
-	if err := kit.NotASnapshot(c); err != nil {
+	if err := f.NotASnapshot(); err != nil {
 		return err
 	}
 	var result *privacy.PurgeResult
 	var emptied []string          // folders where it was published
 	var buckets []objects.Address // and buckets
 	var leftErr error             // of those that may still have rows
-	err := kit.Patiently(c.Context, c, c.Duration("wait"), func() (err error) {
-		result, err = privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice(), func() {
+	err := f.Patiently(f.Context, f.Wait, func() (err error) {
+		result, err = privacy.Purge(f.Context, f.Warehouse, f.before, f.Args.Slice(), func() {
 			var folderErr, bucketErr error
-			emptied, folderErr = published.Withdraw(c.String("warehouse"), kit.PublishedFolder(c))
-			buckets, bucketErr = published.EmptyBuckets(c.Context, c.String("warehouse"), kit.Version)
+			emptied, folderErr = published.Withdraw(f.Warehouse, f.PublishedFolder())
+			buckets, bucketErr = published.EmptyBuckets(f.Context, f.Warehouse, kit.Version)
 			leftErr = errors.Join(folderErr, bucketErr)
 		})
 		return err
 	})
-	republish(c, emptied)
-	resend(c, buckets)
+	republish(&f.Call, emptied)
+	resend(&f.Call, buckets)
 	if err != nil {
 		return err
 	}
@@ -407,42 +401,51 @@ func runPurge(c *cli.Context) error {
 	for _, s := range result.Sources {
 		table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.IngestedAt, s.Rows})
 	}
-	if err := kit.PrintTable(c, table); err != nil {
+	if err := f.PrintTable(table); err != nil {
 		return errors.Join(err, leftErr)
 	}
 	if len(result.Sources) == 0 {
-		kit.Tell(c, "nothing to remove; nothing was changed")
+		f.Tell("nothing to remove; nothing was changed")
 		return nil
 	}
 	removed := show.Things(len(result.Sources), "source", "sources")
-	kit.Tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), kit.Megabytes(result.Before), kit.Megabytes(result.After))
+	f.Tell("%s removed; %s had %s and has %s", removed, f.Warehouse, kit.Megabytes(result.Before), kit.Megabytes(result.After))
 	return leftErr
 }
 
+func (f *purgeFlags) setBefore(_ *cli.Context, text string) (err error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if f.before, err = time.Parse(layout, text); err == nil {
+			return nil
+		}
+	}
+	return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
+}
+
 // republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
-func republish(c *cli.Context, emptied []string) {
+func republish(c *kit.Call, emptied []string) {
 	ctx := context.WithoutCancel(c.Context)
 	for _, folder := range emptied {
-		if kit.PublishedFolder(c) == published.Off {
-			kit.Tell(c, "what was published in %s is removed; \"tidemark publish\" publishes it again", folder)
+		if c.PublishedFolder() == published.Off {
+			c.Tell("what was published in %s is removed; \"tidemark publish\" publishes it again", folder)
 			continue
 		}
 		// A reader that found nothing published may have the warehouse open.
-		err := kit.Patiently(ctx, c, c.Duration("wait"), func() error { return kit.BroughtUp(ctx, c, folder) })
+		err := c.Patiently(ctx, c.Wait, func() error { return c.BroughtUp(ctx, folder) })
 		if err != nil {
-			kit.Tell(c, "warning: %s could not be published anew (%v), so that all in it was removed", folder, err)
+			c.Tell("warning: %s could not be published anew (%v), so that all in it was removed", folder, err)
 			_ = published.Clean(folder) // it has nothing of what was purged
 		}
 	}
 }
 
 // resend copies what is left into the buckets again.
-func resend(c *cli.Context, buckets []objects.Address) {
+func resend(c *kit.Call, buckets []objects.Address) {
 	for _, at := range buckets {
-		if kit.PublishedFolder(c) == published.Off {
-			kit.Tell(c, "what was published in %s is removed; \"tidemark publish --publish %s\" publishes it again", at, at)
-		} else if _, err := published.Send(c.Context, c.String("warehouse"), at, kit.Version, false, false); err != nil {
-			kit.Warn(c, err)
+		if c.PublishedFolder() == published.Off {
+			c.Tell("what was published in %s is removed; \"tidemark publish --publish %s\" publishes it again", at, at)
+		} else if _, err := published.Send(c.Context, c.Warehouse, at, kit.Version, false, false); err != nil {
+			c.Warn(err)
 		}
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
@@ -30,82 +29,31 @@ import (
 )
 
 func SourcesCommand() *cli.Command {
+	c := &kit.Call{}
 	return &cli.Command{
 		Name:      "sources",
 		Usage:     "list what was ingested; with a name, audit that source",
 		ArgsUsage: "[NAME]",
 		Description: `Example:
   tidemark sources azure-code`,
-		Flags:  kit.WithTableFlags(),
-		Action: runSources,
+		Flags:  c.TableFlags(),
+		Action: c.Do(func() error { return runSources(c) }),
 	}
 }
 
-// briefTraces has the columns that fit a terminal; with a name, --csv or --json all
-// are shown. The files of a collection are one row.
-const briefTraces = `
-select
-    coalesce(files.collection, files.source_name) as name,
-    case when any_value(files.collection) is null then any_value(files.format) else count(*) || ' ' || any_value(files.format) end as format,
-    sum(files.rows_kept)::bigint as rows,
-    case when count(*) = 1 then max(traces.duration_s) end as span_s,
-    case when count(*) = 1 then max(traces.mean_rate_per_s) end as rate_per_s,
-    coalesce(max(collections.p50_input_tokens), max(traces.p50_input_tokens)) as p50_in,
-    coalesce(max(collections.p50_output_tokens), max(traces.p50_output_tokens)) as p50_out
-from staging.sources as files
-left join marts.sources as traces on traces.source_name = files.source_name
-left join marts.collections on collections.collection = files.collection
-where files.kind = 'arrivals'
-group by name
-order by name`
-
-// briefOthers has the name last, because it may be long.
-const briefOthers = `
-select
-    kind,
-    format,
-    rows_kept as rows,
-    source_name as name
-from staging.sources
-where kind not in ('arrivals', 'run')
-order by
-    kind,
-    name`
-
-// allSources has all columns of traces, and for other sources those that apply.
-const allSources = `
-select
-    files.kind,
-    files.collection,
-    files.licence,
-    coalesce(traces.source_name, files.source_name) as source_name,
-    files.format,
-    files.rows_read,
-    files.rows_kept,
-    files.rows_rejected,
-    traces.* exclude (source_name, format, rows_read, rows_kept, rows_rejected)
-from staging.sources as files
-left join marts.sources as traces on traces.source_name = files.source_name
-where files.kind <> 'run'
-order by files.source_name`
-
-func runSources(c *cli.Context) error {
-	name, err := kit.OptionalArgument(c, "name")
+func runSources(c *kit.Call) error {
+	name, err := c.OptionalArgument("name")
 	if err != nil {
 		return err
 	}
-	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		switch {
-		case name == "" && kit.IsForPrograms(c):
-			return kit.PrintQuery(ctx, c, w, allSources)
+		case name == "" && c.IsForPrograms():
+			return c.PrintAnswer(analysis.Sources(ctx, w.DB()))
 		case name == "":
 			return listSources(ctx, c, w)
-		case kit.IsForPrograms(c):
-			table, err := analysis.Source(ctx, w.DB(), name)
-			if err != nil {
-				return err
-			}
-			return kit.PrintTable(c, table)
+		case c.IsForPrograms():
+			return c.PrintAnswer(analysis.Source(ctx, w.DB(), name))
 		}
 		audit, err := analysis.AuditOf(ctx, w.DB(), name)
 		if err != nil {
@@ -116,22 +64,18 @@ func runSources(c *cli.Context) error {
 }
 
 // listSources prints the traces, and then everything else.
-func listSources(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	traces, err := answers.Query(ctx, w.DB(), briefTraces)
-	if err != nil {
-		return err
-	}
-	others, err := answers.Query(ctx, w.DB(), briefOthers)
+func listSources(ctx context.Context, c *kit.Call, w *warehouse.Warehouse) error {
+	traces, others, err := analysis.SourcesInBrief(ctx, w.DB())
 	if err != nil {
 		return err
 	}
 	if len(traces.Rows) > 0 || len(others.Rows) == 0 {
-		if err := kit.PrintTable(c, traces); err != nil || len(others.Rows) == 0 {
+		if err := c.PrintTable(traces); err != nil || len(others.Rows) == 0 {
 			return err
 		}
 		fmt.Fprintln(c.App.Writer)
 	}
-	return kit.PrintTable(c, others)
+	return c.PrintTable(others)
 }
 
 // writeAudit shows what is known about a source: facts, then the tables behind

@@ -1,10 +1,12 @@
-package vllmsim
+package engine
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"tidemark/internal/proof"
 )
@@ -12,43 +14,53 @@ import (
 // rig drives a scheduler without time and without HTTP.
 type rig struct {
 	t     *testing.T
-	sched *scheduler
+	sched *Scheduler
 	cfg   Config
-	added []*sequence // in order of arrival
-	open  map[*sequence]bool
+	added []*Sequence // in order of arrival
+	open  map[*Sequence]bool
+}
+
+func smallEngine() Config {
+	return Config{
+		MaxModelLen: 4096, MaxNumSeqs: 32, MaxNumBatchedTokens: 4096, BlockSize: 16, KVBlocks: 1024,
+		EnablePrefixCaching: true, StepTime: func(Step) time.Duration { return time.Millisecond },
+	}
 }
 
 func newRig(t *testing.T, c Config) *rig {
-	cfg, err := c.withDefaults()
+	cfg, err := c.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, sched: newScheduler(cfg), cfg: cfg, open: map[*sequence]bool{}}
+	return &rig{t: t, sched: NewScheduler(cfg), cfg: cfg, open: map[*Sequence]bool{}}
 }
 
-func (r *rig) add(ids []int32, output int) *sequence {
-	s := &sampling{seed: uint64(len(r.added)), vocab: r.cfg.Vocab, maxTokens: output, ignoreEOS: true}
-	q := &sequence{sampling: s, prompt: len(ids), output: output, start: chainStart}
-	q.hashes, q.tail = hashBlocks(ids, chainStart, r.cfg.BlockSize)
-	r.sched.add(q)
+func (r *rig) add(ids []int32, output int) *Sequence {
+	seed := len(r.added)
+	q := &Sequence{Prompt: len(ids), Output: output, Findable: math.MaxInt}
+	q.Prefix = &Tokens{Prompt: ids, Output: func(i int) int32 { return answered(seed, i) }, Start: ChainStart, Hashes: HashBlocks(ids, ChainStart, r.cfg.BlockSize)}
+	r.sched.Add(q)
 	r.added = append(r.added, q)
 	r.open[q] = true
 	return q
 }
 
+// answered is the i-th token of the answer to a rig's n-th prompt: no two answers share one, nor with a prompt.
+func answered(n, i int) int32 { return int32(1_000_000 + 10_000*n + i) }
+
 // step runs one engine step and checks everything that must hold after any.
-func (r *rig) step() (batch, []*sequence) {
+func (r *rig) step() (Batch, []*Sequence) {
 	r.t.Helper()
-	b := r.sched.schedule()
+	b := r.sched.Schedule()
 	r.checkStep(b)
 	r.checkBlocks()
 	planned := slices.Clone(b.sequences)
-	yielded := slices.Clone(r.sched.complete(b))
+	yielded := slices.Clone(r.sched.Complete(b))
 	for _, q := range yielded {
-		if q.isGone {
+		if q.IsGone {
 			delete(r.open, q)
-			if q.generated != q.output {
-				r.t.Fatalf("a sequence left with %d of %d tokens", q.generated, q.output)
+			if q.Generated != q.Output {
+				r.t.Fatalf("a sequence left with %d of %d tokens", q.Generated, q.Output)
 			}
 		}
 	}
@@ -69,16 +81,16 @@ func (r *rig) checkLookup() {
 	}
 }
 
-func (r *rig) checkStep(b batch) {
+func (r *rig) checkStep(b Batch) {
 	r.t.Helper()
 	tokens := 0
 	for _, q := range b.sequences {
 		tokens += q.planned
 	}
-	if tokens > r.cfg.MaxNumBatchedTokens || tokens != b.step.DecodeSequences+b.step.PrefillTokens {
-		r.t.Fatalf("step of %d tokens, budget %d, told %+v", tokens, r.cfg.MaxNumBatchedTokens, b.step)
+	if tokens > r.cfg.MaxNumBatchedTokens || tokens != b.Step.DecodeSequences+b.Step.PrefillTokens {
+		r.t.Fatalf("step of %d tokens, budget %d, told %+v", tokens, r.cfg.MaxNumBatchedTokens, b.Step)
 	}
-	if tokens == 0 && !r.sched.isIdle() {
+	if tokens == 0 && !r.sched.IsIdle() {
 		r.t.Fatalf("an empty step with %d running and %d waiting", len(r.sched.running), len(r.sched.waiting))
 	}
 	if len(r.sched.running) > r.cfg.MaxNumSeqs {
@@ -91,7 +103,7 @@ func (r *rig) checkStep(b batch) {
 		newest = max(newest, slices.Index(r.added, q))
 	}
 	for _, q := range r.sched.waiting {
-		if q.preemptions == 0 && slices.Index(r.added, q) < newest {
+		if q.Preemptions == 0 && slices.Index(r.added, q) < newest {
 			r.t.Fatalf("sequence %d waits while %d runs", slices.Index(r.added, q), newest)
 		}
 	}
@@ -148,7 +160,7 @@ func (r *rig) checkBlocks() {
 
 func (r *rig) drain() (steps int) {
 	r.t.Helper()
-	for ; !r.sched.isIdle(); steps++ {
+	for ; !r.sched.IsIdle(); steps++ {
 		r.step()
 		if steps > 1_000_000 {
 			r.t.Fatal("the scheduler does not come to an end")
@@ -172,27 +184,27 @@ func TestSchedulerHoldsItsPromises(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, uint64(round)))
 		size := 1 << random.IntN(6)
 		longest := 2 + random.IntN(200)
-		c := small()
+		c := smallEngine()
 		c.BlockSize, c.MaxModelLen = size, longest
 		c.KVBlocks = ceilDiv(longest, size) + random.IntN(20)
 		c.MaxNumSeqs = 1 + random.IntN(12)
 		c.MaxNumBatchedTokens = c.MaxNumSeqs + random.IntN(100)
 		c.EnablePrefixCaching = random.IntN(3) > 0
 		r := newRig(t, c)
-		for left := 1 + random.IntN(60); left > 0 || !r.sched.isIdle(); {
-			if left > 0 && (r.sched.isIdle() || random.IntN(3) == 0) {
+		for left := 1 + random.IntN(60); left > 0 || !r.sched.IsIdle(); {
+			if left > 0 && (r.sched.IsIdle() || random.IntN(3) == 0) {
 				prompt := 1 + random.IntN(longest-1)
 				r.add(ids(1000*random.IntN(3), prompt), 1+random.IntN(longest-prompt))
 				left--
 			}
 			if len(r.added) > 0 && random.IntN(20) == 0 {
 				q := r.added[random.IntN(len(r.added))]
-				r.sched.abort(q)
+				r.sched.Abort(q)
 				delete(r.open, q)
 			}
-			if !r.sched.isIdle() {
+			if !r.sched.IsIdle() {
 				b, _ := r.step()
-				preempted += len(b.preempted)
+				preempted += len(b.Preempted)
 			}
 		}
 		if p := r.sched.pool; p.free != p.size {
@@ -205,7 +217,7 @@ func TestSchedulerHoldsItsPromises(t *testing.T) {
 }
 
 func TestSchedulerChunksAPromptByTheBudget(t *testing.T) {
-	c := small()
+	c := smallEngine()
 	c.MaxNumSeqs, c.MaxNumBatchedTokens = 8, 100
 	r := newRig(t, c)
 	r.add(ids(0, 10), 50)
@@ -219,33 +231,33 @@ func TestSchedulerChunksAPromptByTheBudget(t *testing.T) {
 		{DecodeSequences: 1, ContextTokens: 13, WindowTokens: 13, PrefillTokens: 52, PrefillChunks: 1, PrefillPairs: 52*198 + 52*52/2.0},
 		{DecodeSequences: 2, ContextTokens: 14 + 251, WindowTokens: 14 + 251},
 	} {
-		if b, _ := r.step(); b.step != want {
-			t.Fatalf("step %d: got %+v, want %+v", i, b.step, want)
+		if b, _ := r.step(); b.Step != want {
+			t.Fatalf("step %d: got %+v, want %+v", i, b.Step, want)
 		}
 	}
 	r.drain()
 }
 
 func TestSchedulerCutsContextsAtTheWindow(t *testing.T) {
-	c := small()
+	c := smallEngine()
 	c.SlidingWindow = 32
 	r := newRig(t, c)
 	r.add(ids(0, 10), 5)
 	r.add(ids(500, 100), 5)
 	r.step()
 	b, _ := r.step()
-	if b.step.ContextTokens != 11+101 || b.step.WindowTokens != 11+32 {
-		t.Fatalf("got %+v, want contexts 11+101, in the window 11+32", b.step)
+	if b.Step.ContextTokens != 11+101 || b.Step.WindowTokens != 11+32 {
+		t.Fatalf("got %+v, want contexts 11+101, in the window 11+32", b.Step)
 	}
 }
 
 func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
-	c := small()
+	c := smallEngine()
 	c.MaxModelLen, c.BlockSize, c.KVBlocks = 64, 4, 16 // 64 tokens in all
 	r := newRig(t, c)
 	first, last := r.add(ids(0, 16), 40), r.add(ids(100, 16), 40)
-	yielded := map[*sequence]int{}
-	for !r.sched.isIdle() {
+	yielded := map[*Sequence]int{}
+	for !r.sched.IsIdle() {
 		_, out := r.step()
 		for _, q := range out {
 			yielded[q]++
@@ -253,8 +265,8 @@ func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
 	}
 	// 64 tokens hold 32 of each; the 33rd needs a block that only the last can
 	// give.
-	if first.preemptions != 0 || last.preemptions == 0 {
-		t.Errorf("preemptions: got %d and %d, want 0 and at least 1", first.preemptions, last.preemptions)
+	if first.Preemptions != 0 || last.Preemptions == 0 {
+		t.Errorf("preemptions: got %d and %d, want 0 and at least 1", first.Preemptions, last.Preemptions)
 	}
 	if yielded[first] != 40 || yielded[last] != 40 {
 		t.Errorf("tokens: got %d and %d, want 40 of both", yielded[first], yielded[last])
@@ -262,7 +274,7 @@ func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
 }
 
 func TestPrefixCacheFindsWholeBlocksBelowTheLastToken(t *testing.T) {
-	c := small()
+	c := smallEngine()
 	c.BlockSize = 16
 	shared := ids(0, 64)
 	for _, one := range []struct {
@@ -285,38 +297,38 @@ func TestPrefixCacheFindsWholeBlocksBelowTheLastToken(t *testing.T) {
 		}
 		q := r.add(one.prompt, 1)
 		r.drain()
-		if q.cached != one.want {
-			t.Errorf("%s: got %d cached tokens, want %d", one.sentence, q.cached, one.want)
+		if q.Cached != one.want {
+			t.Errorf("%s: got %d cached tokens, want %d", one.sentence, q.Cached, one.want)
 		}
 	}
 }
 
 func TestPrefixCacheKeepsOutputs(t *testing.T) {
-	r := newRig(t, small())
-	first := r.add(ids(0, 20), 30)
+	r := newRig(t, smallEngine())
+	r.add(ids(0, 20), 30)
 	r.drain()
 	// The next turn repeats prompt and output; the last of 50 tokens was never
 	// computed, so 48 are cached.
 	turn := ids(0, 20)
 	for i := range 30 {
-		turn = append(turn, first.sampling.token(i))
+		turn = append(turn, answered(0, i))
 	}
 	q := r.add(append(turn, 7, 8, 9), 1)
 	r.drain()
-	if q.cached != 48 {
-		t.Errorf("got %d cached tokens, want 48", q.cached)
+	if q.Cached != 48 {
+		t.Errorf("got %d cached tokens, want 48", q.Cached)
 	}
 }
 
 func TestPrefixCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
-	c := small()
+	c := smallEngine()
 	c.MaxModelLen, c.KVBlocks = 64, 8 // of 16 tokens
 	r := newRig(t, c)
 	hits := ""
 	for _, prompt := range [][]int32{ids(0, 49), ids(1000, 49), ids(0, 49), ids(2000, 49), ids(0, 49), ids(1000, 49)} {
 		q := r.add(prompt, 1)
 		r.drain()
-		hits += fmt.Sprintf(" %d", q.cached)
+		hits += fmt.Sprintf(" %d", q.Cached)
 	}
 	// 3 full blocks and a part of one more each. The third request finds the
 	// first's and makes them the newest; the fourth takes the second's.
@@ -325,15 +337,21 @@ func TestPrefixCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-func TestCacheSaltSeparates(t *testing.T) {
-	_, url := serve(t, small())
-	body := `{"prompt":` + string(appendIDs(nil, ids(300, 100))) + `,"max_tokens":1,"stream":true,"stream_options":{"include_usage":true}`
-	for _, one := range []struct {
-		salt string
-		want int
-	}{{"", 0}, {"", 96}, {`,"cache_salt":"beef"`, 0}, {`,"cache_salt":"beef"`, 96}} {
-		if got := streamed(t, url, body+one.salt+"}"); got.cached != one.want {
-			t.Errorf("salt %q: got %d cached tokens, want %d", one.salt, got.cached, one.want)
-		}
+// BenchmarkScheduler is one step of 256 decoding sequences, without HTTP.
+func BenchmarkScheduler(b *testing.B) {
+	c := smallEngine()
+	c.MaxNumSeqs, c.KVBlocks, c.MaxModelLen = 256, 1<<20, 1<<23
+	cfg, err := c.WithDefaults()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := NewScheduler(cfg)
+	for i := range 256 {
+		prefix := &Tokens{Prompt: make([]int32, 16), Output: func(at int) int32 { return int32(i ^ at) }, Hashes: []uint64{uint64(i)}}
+		s.Add(&Sequence{Prompt: 16, Output: 1 << 22, Prefix: prefix, Findable: math.MaxInt})
+	}
+	s.Complete(s.Schedule())
+	for b.Loop() {
+		s.Complete(s.Schedule())
 	}
 }

@@ -1,12 +1,15 @@
 package vllmsim
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
-// engine runs the scheduler's steps against the clock. A step starts at the
+// stepper runs the scheduler's steps against the clock. A step starts at the
 // instant when the one before was due to end, not when the goroutine woke, so
 // late wake-ups do not add up. Requests that arrive during a step join at its
 // end, as in vLLM.
@@ -15,9 +18,9 @@ import (
 // for its StepTime, complete it, hand its tokens to the streams, and let each
 // of these write once. The scheduler belongs to the engine's goroutine alone.
 // Connections only post functions to the inbox.
-type engine struct {
+type stepper struct {
 	server *Server
-	sched  *scheduler
+	sched  *engine.Scheduler
 	waker  waker
 
 	mu        sync.Mutex
@@ -27,7 +30,7 @@ type engine struct {
 	isClosing bool
 
 	waiting   atomic.Int64 // as of the last step: more the frontend does not know
-	sequences map[*stream][]*sequence
+	sequences map[*stream][]*engine.Sequence
 	touched   []*stream
 }
 
@@ -35,13 +38,31 @@ type engine struct {
 // catching up. A machine that was suspended must not answer with a burst.
 const mostLag = 250 * time.Millisecond
 
-func newEngine(s *Server) *engine {
-	return &engine{server: s, sched: newScheduler(s.cfg), sequences: map[*stream][]*sequence{}}
+// output is a sequence, and the stream that its tokens go to.
+type output struct {
+	engine.Sequence
+	stream *stream
+	choice int
+	times  sequenceTimes
 }
 
-func (e *engine) wakeBy(w waker) { e.waker = w }
+func newOutput(st *stream, choice int, queued time.Duration) *output {
+	c := &st.choices[choice]
+	o := &output{stream: st, choice: choice, times: sequenceTimes{queued: queued}}
+	o.Sequence = engine.Sequence{Prompt: len(c.prompt.ids), Output: c.tokens, Findable: math.MaxInt, Owner: o, Prefix: &engine.Tokens{
+		Prompt: c.prompt.ids, Output: c.sampling.token, Start: c.prompt.start,
+		Hashes: c.prompt.hashes[:len(c.prompt.hashes):len(c.prompt.hashes)], // appended to by each of n outputs
+	}}
+	return o
+}
 
-func (e *engine) submit(st *stream) *apiError {
+func newStepper(s *Server) *stepper {
+	return &stepper{server: s, sched: engine.NewScheduler(s.cfg.Config), sequences: map[*stream][]*engine.Sequence{}}
+}
+
+func (e *stepper) wakeBy(w waker) { e.waker = w }
+
+func (e *stepper) submit(st *stream) *apiError {
 	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && e.waiting.Load() >= int64(limit) {
 		e.server.metrics.reject()
 		return queueFull()
@@ -52,11 +73,11 @@ func (e *engine) submit(st *stream) *apiError {
 	return nil
 }
 
-func (e *engine) abandon(st *stream) { e.post(func() { e.abort(st) }) }
+func (e *stepper) abandon(st *stream) { e.post(func() { e.abort(st) }) }
 
 // post hands work to the engine's goroutine. It returns false when that is
 // ending.
-func (e *engine) post(do func()) bool {
+func (e *stepper) post(do func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.isClosing {
@@ -71,7 +92,7 @@ func (e *engine) post(do func()) bool {
 	return true
 }
 
-func (e *engine) close() {
+func (e *stepper) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isClosing = true
@@ -79,27 +100,27 @@ func (e *engine) close() {
 }
 
 // resetPrefixCache forgets the cached blocks, unless one of them is in use.
-func (e *engine) resetPrefixCache() bool {
+func (e *stepper) resetPrefixCache() bool {
 	done := make(chan bool, 1)
-	if !e.post(func() { done <- e.sched.pool.reset() }) {
+	if !e.post(func() { done <- e.sched.ResetPrefixCache() }) {
 		return false
 	}
 	return <-done
 }
 
-func (e *engine) run() {
+func (e *stepper) run() {
 	defer e.waker.close()
 	clock := time.Now()
 	for e.takeIn() {
-		if e.sched.isIdle() {
-			e.sched.rest()
+		if e.sched.IsIdle() {
+			e.sched.Rest()
 			e.publish()
 			clock = e.rest(clock)
 			continue
 		}
-		b := e.sched.schedule()
+		b := e.sched.Schedule()
 		e.begin(&b)
-		clock = clock.Add(max(e.server.cfg.StepTime(b.step), 0))
+		clock = clock.Add(max(e.server.cfg.StepTime(b.Step), 0))
 		if !e.waitUntil(clock) {
 			break
 		}
@@ -113,7 +134,7 @@ func (e *engine) run() {
 
 // takeIn does the work in the inbox and returns false when the engine is to
 // end. It does not hold the lock meanwhile, so that no connection waits for it.
-func (e *engine) takeIn() bool {
+func (e *stepper) takeIn() bool {
 	for {
 		e.mu.Lock()
 		inbox, isClosing := e.inbox, e.isClosing
@@ -130,7 +151,7 @@ func (e *engine) takeIn() bool {
 
 // rest waits for work and returns the instant when it came, which is when the
 // next step starts.
-func (e *engine) rest(clock time.Time) time.Time {
+func (e *stepper) rest(clock time.Time) time.Time {
 	e.mu.Lock()
 	if len(e.inbox) > 0 || e.isClosing {
 		e.mu.Unlock()
@@ -153,7 +174,7 @@ func (e *engine) rest(clock time.Time) time.Time {
 
 // waitUntil sleeps to the end of a step. It returns false when the engine is to
 // end. Wake-ups before the end mean new work or closing, and work can wait.
-func (e *engine) waitUntil(end time.Time) bool {
+func (e *stepper) waitUntil(end time.Time) bool {
 	for {
 		e.mu.Lock()
 		isClosing := e.isClosing
@@ -168,69 +189,65 @@ func (e *engine) waitUntil(end time.Time) bool {
 // accept turns each output of a request into a sequence. The queue limit is
 // checked a second time here, because the connection saw a count that may be a
 // step old.
-func (e *engine) accept(st *stream) {
-	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && len(e.sched.waiting) >= limit {
+func (e *stepper) accept(st *stream) {
+	_, waiting := e.sched.Load()
+	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && waiting >= limit {
 		e.server.metrics.reject()
 		st.refuse(queueFull())
 		return
 	}
 	now := e.server.sinceStart()
 	for i := range st.choices {
-		c := &st.choices[i]
-		q := &sequence{
-			sampling: &c.sampling, prompt: len(c.prompt.ids), output: c.tokens,
-			start: c.prompt.start, tail: c.prompt.tail,
-			hashes: c.prompt.hashes[:len(c.prompt.hashes):len(c.prompt.hashes)], // appended to by each of n outputs
-			stream: st, choice: i, times: sequenceTimes{queued: now},
-		}
+		q := &newOutput(st, i, now).Sequence
 		e.sequences[st] = append(e.sequences[st], q)
-		e.sched.add(q)
+		e.sched.Add(q)
 	}
 }
 
-func (e *engine) abort(st *stream) {
-	e.sched.abort(e.sequences[st]...)
+func (e *stepper) abort(st *stream) {
+	e.sched.Abort(e.sequences[st]...)
 	delete(e.sequences, st)
 }
 
 // begin records what the step that starts now holds. The waiting time of a
 // preempted sequence ended when it was first scheduled.
-func (e *engine) begin(b *batch) {
+func (e *stepper) begin(b *engine.Batch) {
 	now := e.server.sinceStart()
-	for _, q := range b.admitted {
-		if q.preemptions == 0 {
-			q.times.scheduled = now
+	for _, q := range b.Admitted {
+		if q.Preemptions == 0 {
+			q.Owner.(*output).times.scheduled = now
 		}
 	}
 	m := e.server.metrics
 	m.mu.Lock()
-	m.preemptions += uint64(len(b.preempted))
-	m.prefixQueries += uint64(b.queried)
-	m.prefixHits += uint64(b.hit)
+	m.preemptions += uint64(len(b.Preempted))
+	m.prefixQueries += uint64(b.Queried)
+	m.prefixHits += uint64(b.Hit)
 	m.mu.Unlock()
 	e.publish()
 }
 
 // publish sets the gauges of /metrics.
-func (e *engine) publish() {
-	e.waiting.Store(int64(len(e.sched.waiting)))
+func (e *stepper) publish() {
+	running, waiting := e.sched.Load()
+	e.waiting.Store(int64(waiting))
 	m := e.server.metrics
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.running, m.waiting, m.kvUsage = len(e.sched.running), len(e.sched.waiting), e.sched.usage()
+	m.running, m.waiting, m.kvUsage = running, waiting, e.sched.Usage()
 }
 
 // finish ends a step: its tokens go to the streams, then each of these streams
 // writes once.
-func (e *engine) finish(b batch) {
-	yielded := e.sched.complete(b)
+func (e *stepper) finish(b engine.Batch) {
+	yielded := e.sched.Complete(b)
 	now := e.server.sinceStart()
 	e.touched = e.touched[:0]
 	m := e.server.metrics
 	m.mu.Lock()
 	tokens := 0
 	for _, q := range yielded {
-		tokens += e.yield(q, now)
+		tokens += e.yield(q.Owner.(*output), now)
 	}
 	if len(yielded) > 0 {
 		m.iterationTokens.observe(float64(tokens))
@@ -246,24 +263,24 @@ func (e *engine) finish(b batch) {
 // this sequence adds to the step as vLLM counts them: the uncached part of a
 // prompt counts as a whole in the step of its first token. The metrics' lock is
 // held.
-func (e *engine) yield(q *sequence, now time.Duration) int {
+func (e *stepper) yield(q *output, now time.Duration) int {
 	m, tokens := e.server.metrics, 1
-	if q.generated == 1 {
+	if q.Generated == 1 {
 		q.times.first = now
-		m.firstToken(q.prompt, q.cached, now-q.stream.began)
-		tokens += q.prompt - max(q.cached, 0)
+		m.firstToken(q.Prompt, q.Cached, now-q.stream.began)
+		tokens += q.Prompt - max(q.Cached, 0)
 	} else {
 		m.gap(now - q.times.last)
 	}
 	q.times.last = now
 	finish := finishReason("")
-	if q.isGone {
+	if q.IsGone {
 		c := &q.stream.choices[q.choice]
 		finish = c.why
 		m.finished(q, finish, now)
 		e.forget(q.stream)
 	}
-	q.stream.deliver(q.choice, 1, finish, max(q.cached, 0), q.times)
+	q.stream.deliver(q.choice, 1, finish, max(q.Cached, 0), q.times)
 	if n := len(e.touched); n == 0 || e.touched[n-1] != q.stream {
 		e.touched = append(e.touched, q.stream)
 	}
@@ -272,9 +289,9 @@ func (e *engine) yield(q *sequence, now time.Duration) int {
 
 // forget drops the leading outputs of a stream that have ended, so that an
 // answer of thousands does not hold them all until its last one.
-func (e *engine) forget(st *stream) {
+func (e *stepper) forget(st *stream) {
 	rest := e.sequences[st]
-	for len(rest) > 0 && rest[0].isGone {
+	for len(rest) > 0 && rest[0].IsGone {
 		rest[0], rest = nil, rest[1:]
 	}
 	if len(rest) == 0 {
@@ -286,20 +303,21 @@ func (e *engine) forget(st *stream) {
 
 // abortAll ends every stream with finish_reason "abort", as vLLM does on
 // SIGTERM.
-func (e *engine) abortAll() {
+func (e *stepper) abortAll() {
 	now := e.server.sinceStart()
 	for st, sequences := range e.sequences {
-		for _, q := range sequences {
-			if q.isGone {
+		for _, s := range sequences {
+			q := s.Owner.(*output)
+			if q.IsGone {
 				continue
 			}
 			m := e.server.metrics
 			m.mu.Lock()
 			m.finished(q, finishAbort, now)
 			m.mu.Unlock()
-			st.deliver(q.choice, 0, finishAbort, max(q.cached, 0), q.times)
+			st.deliver(q.choice, 0, finishAbort, max(q.Cached, 0), q.times)
 		}
-		e.sched.abort(sequences...)
+		e.sched.Abort(sequences...)
 		st.flush()
 	}
 	clear(e.sequences)

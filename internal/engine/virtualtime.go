@@ -1,4 +1,4 @@
-package vllmsim
+package engine
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"tidemark/internal/splitmix"
 )
 
 // Virtual plays requests through the scheduler in virtual time: whoever drives it says when a request arrives, and moves
@@ -15,17 +13,17 @@ import (
 // nothing is running. A request that arrives during a step joins the next one. A token's instant is the end of its step.
 //
 // While nothing but decoding happens, the steps until the next event are one stretch: their times grow by the same amount
-// from step to step, so their sum is known without walking them. A stretch that an arrival cuts short is cut at the end of
-// the step that it falls into. So a day of traffic takes seconds.
+// from step to step, so their sum is known without walking them. An arrival ends the
+// stretch with the step in which it comes. So a day of traffic takes seconds.
 //
 // The clock is the caller's; instants may be far apart. Not safe for concurrent use.
 type Virtual struct {
 	cfg   Config
-	sched *scheduler
+	sched *Scheduler
 	noise *noise
 
 	now     stretch // what the engine is doing; steps is 0 when it is idle
-	batch   batch   // of a stretch of one step that is more than decoding
+	batch   Batch   // of a stretch of one step that is more than decoding
 	done    int64   // steps that have ended
 	past    []stretch
 	counts  Counts
@@ -52,48 +50,21 @@ type Job struct {
 	runs []tokenRun
 }
 
-// tokenRun says that a job's tokens from one on came in successive steps, beginning with one.
+func (j *Job) sequence() *Sequence {
+	q := &Sequence{Prompt: j.Prompt, Output: j.Output, Owner: j}
+	if j.Content != nil {
+		q.Prefix, q.Findable = j.Content, j.Content.Findable
+	}
+	return q
+}
+
+// tokenRun says that a job's tokens, from the given one on, came in successive steps, the first of them in step.
 type tokenRun struct {
 	token int
 	step  int64
 }
 
-// Content says what a request's tokens share with others. Two requests with an equal id at a place share all tokens up to
-// there.
-type Content struct {
-	Blocks      []uint64 // ids of the leading blocks of the prompt
-	BlockTokens int      // tokens in each of them
-	BlocksEnd   int      // tokens of the prompt that they cover
-	Answers     []Span   // of earlier turns, which stand in place of blocks, and the answer itself
-	Own         uint64   // the id of everything else
-	// Findable is how many leading tokens, of prompt and answer together, a later request may have too.
-	Findable int
-}
-
-// Span is the tokens [Start, End).
-type Span struct {
-	Start, End int
-	ID         uint64
-}
-
-// hash is that of a block of the engine: the id of what its last token belongs to, and its place.
-func (c *Content) hash(block, size int) uint64 {
-	return splitmix.Mix(c.idAt((block+1)*size-1) ^ splitmix.Mix(uint64(block)))
-}
-
-func (c *Content) idAt(token int) uint64 {
-	for _, span := range c.Answers {
-		if token >= span.Start && token < span.End {
-			return span.ID
-		}
-	}
-	if token < c.BlocksEnd {
-		return c.Blocks[token/c.BlockTokens]
-	}
-	return c.Own
-}
-
-// Noise makes an engine as uneven as a real one; the zero value is none.
+// Noise makes steps as uneven as those of a real engine; the zero value adds none.
 type Noise struct {
 	StepSD     float64       // standard deviation of a step's time, as a share of it
 	StallEvery time.Duration // mean time between two stalls, which come at random; 0: none
@@ -119,13 +90,13 @@ type Counts struct {
 	Finished                  int64
 }
 
-// stretch is one or more steps of which nothing but the contexts changes.
+// stretch is one or more steps that differ only in the lengths of their contexts.
 type stretch struct {
 	first    int64         // number of its first step
 	start    time.Duration // of that step
 	steps    int
 	stepS    float64 // seconds of the first step
-	growthS  float64 // that each step lasts longer than the one before
+	growthS  float64 // how much longer each step lasts than the one before
 	extra    time.Duration
 	isDecode bool // every running sequence yields a token in each step
 }
@@ -166,14 +137,14 @@ func (s *stretch) stepsUntil(d time.Duration) int {
 // NewVirtual is an idle engine at instant 0. With keepsTokens the instant of every token is kept until its request is over,
 // see TokenTimes.
 func NewVirtual(cfg Config, n Noise, keepsTokens bool) (*Virtual, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if cfg.StepTime == nil {
 		return nil, errors.New("simulator: virtual time needs StepTime")
 	}
-	v := &Virtual{cfg: cfg, sched: newScheduler(cfg), keepsIt: keepsTokens, wakes: Never}
+	v := &Virtual{cfg: cfg, sched: NewScheduler(cfg), keepsIt: keepsTokens, wakes: Never}
 	if n != (Noise{}) {
 		v.noise = &noise{Noise: n, rnd: rand.New(rand.NewPCG(n.Seed, 0x57a11)), next: Never}
 		v.noise.plan(0)
@@ -202,7 +173,7 @@ func (v *Virtual) Fits(job *Job) error {
 // Add lets a request arrive. The instant must not lie before one that the engine was told of, nor after End.
 func (v *Virtual) Add(job *Job, at time.Duration) {
 	job.Arrived = at
-	v.sched.add(&sequence{prompt: job.Prompt, output: job.Output, content: job.Content, job: job})
+	v.sched.Add(job.sequence())
 	switch {
 	case v.now.steps == 0: // whatever arrives at the same instant shares its first step
 		v.wakes = min(v.wakes, at)
@@ -227,8 +198,8 @@ func (v *Virtual) End() time.Duration {
 	return v.now.end()
 }
 
-// Finish ends the steps that End spoke of, gives each request that is over to ended, and begins what comes next. What
-// arrives because a request is over is therefore too late for the step that begins at that instant, as over a network.
+// Finish ends the current steps, passes each finished request to ended, and starts what comes next. A request that is sent
+// because another has finished is therefore too late for the step that starts at that instant, as over a network.
 func (v *Virtual) Finish(ended func(*Job)) {
 	if v.now.steps == 0 {
 		v.begin(v.wakes)
@@ -239,20 +210,21 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	if s.extra > 0 {
 		v.noise.plan(end)
 	}
-	var yielded []*sequence
+	var yielded []*Sequence
 	if s.isDecode {
 		yielded = v.sched.decoded(s.steps)
 	} else {
-		yielded = v.sched.complete(v.batch)
+		yielded = v.sched.Complete(v.batch)
 	}
 	v.done = s.first + int64(s.steps)
 	v.counts.GenerationTokens += int64(len(yielded) * s.steps)
 	over := v.over[:0]
 	for _, q := range yielded {
 		v.yield(q, &s, end)
-		if q.isGone {
-			q.job.Preemptions = q.preemptions
-			over = append(over, q.job)
+		if q.IsGone {
+			job := q.Owner.(*Job)
+			job.Preemptions = q.Preemptions
+			over = append(over, job)
 		}
 	}
 	v.over = over
@@ -266,11 +238,11 @@ func (v *Virtual) Finish(ended func(*Job)) {
 }
 
 // yield notes the instants of a sequence's newest tokens.
-func (v *Virtual) yield(q *sequence, s *stretch, end time.Duration) {
-	job := q.job
-	if q.generated == 1 {
+func (v *Virtual) yield(q *Sequence, s *stretch, end time.Duration) {
+	job := q.Owner.(*Job)
+	if q.Generated == 1 {
 		job.First = end
-		job.Cached = max(q.cached, 0)
+		job.Cached = max(q.Cached, 0)
 		v.counts.PromptTokens += int64(job.Prompt)
 		v.counts.CachedTokens += int64(job.Cached)
 	}
@@ -278,7 +250,7 @@ func (v *Virtual) yield(q *sequence, s *stretch, end time.Duration) {
 	if !v.keepsIt {
 		return
 	}
-	token := q.generated - s.steps
+	token := q.Generated - s.steps
 	if n := len(job.runs); n == 0 || job.runs[n-1].step+int64(token-job.runs[n-1].token) != s.first {
 		job.runs = append(job.runs, tokenRun{token, s.first})
 	}
@@ -299,9 +271,9 @@ func (v *Virtual) keep(s stretch) {
 			oldest = min(oldest, job.runs[0].step)
 		}
 	}
-	for _, list := range [][]*sequence{v.sched.running, v.sched.waiting} {
+	for _, list := range [][]*Sequence{v.sched.running, v.sched.waiting} {
 		for _, q := range list {
-			needs(q.job)
+			needs(q.Owner.(*Job))
 		}
 	}
 	for _, job := range v.over {
@@ -338,19 +310,19 @@ func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
 	return dst
 }
 
-// begin starts the next stretch at an instant, or rests.
+// begin starts the next stretch at an instant; without work the engine is idle.
 func (v *Virtual) begin(at time.Duration) {
 	v.wakes = Never
-	if v.sched.isIdle() {
+	if v.sched.IsIdle() {
 		v.now = stretch{}
 		return
 	}
 	if n := v.decodeSteps(); n > 1 {
 		v.now = v.decoding(at, n)
 	} else {
-		v.batch = v.sched.schedule()
+		v.batch = v.sched.Schedule()
 		v.admitted(at)
-		v.now = stretch{first: v.done, start: at, steps: 1, stepS: v.stepS(v.batch.step)}
+		v.now = stretch{first: v.done, start: at, steps: 1, stepS: v.stepS(v.batch.Step)}
 	}
 	v.disturb()
 }
@@ -358,17 +330,17 @@ func (v *Virtual) begin(at time.Duration) {
 func (v *Virtual) stepS(s Step) float64 { return max(v.cfg.StepTime(s), 0).Seconds() }
 
 func (v *Virtual) admitted(at time.Duration) {
-	v.counts.Preemptions += int64(len(v.batch.preempted))
-	v.counts.PrefixQueries += int64(v.batch.queried)
-	v.counts.PrefixHits += int64(v.batch.hit)
-	for _, q := range v.batch.admitted {
-		if q.preemptions == 0 {
-			q.job.Scheduled = at
+	v.counts.Preemptions += int64(len(v.batch.Preempted))
+	v.counts.PrefixQueries += int64(v.batch.Queried)
+	v.counts.PrefixHits += int64(v.batch.Hit)
+	for _, q := range v.batch.Admitted {
+		if q.Preemptions == 0 {
+			q.Owner.(*Job).Scheduled = at
 		}
 	}
 }
 
-// decodeSteps is for how many steps nothing but decoding can happen, if nobody arrives.
+// decodeSteps is the number of steps in which only decoding happens, if no request arrives; 0: the next step does more.
 func (v *Virtual) decodeSteps() int {
 	s := v.sched
 	if len(s.running) == 0 || len(s.waiting) > 0 && s.canAdmit() {
@@ -376,10 +348,10 @@ func (v *Virtual) decodeSteps() int {
 	}
 	most := math.MaxInt
 	for _, q := range s.running {
-		if q.generated == 0 || q.tokens() != q.computed+1 {
+		if q.Generated == 0 || q.tokens() != q.computed+1 {
 			return 0
 		}
-		most = min(most, q.output-q.generated)
+		most = min(most, q.Output-q.Generated)
 		if room := v.cfg.SlidingWindow - q.tokens(); room > 0 { // beyond it the step grows more slowly
 			most = min(most, room)
 		}
@@ -405,7 +377,7 @@ func (v *Virtual) decoding(at time.Duration, n int) stretch {
 	return s
 }
 
-// disturb puts noise on the stretch that begins. The noise of many steps is that of their mean.
+// disturb puts noise on the stretch that begins. Over n steps it averages out: its standard deviation is smaller by sqrt(n).
 func (v *Virtual) disturb() {
 	if v.noise == nil {
 		return
@@ -426,7 +398,7 @@ func (v *Virtual) disturb() {
 // Counts is the engine's state at an instant before End.
 func (v *Virtual) Counts(at time.Duration) Counts {
 	c := v.counts
-	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting), v.sched.usage()
+	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting), v.sched.Usage()
 	if v.now.isDecode {
 		steps := v.now.stepsUntil(at - v.now.start)
 		if v.now.elapsed(steps) > at-v.now.start {
@@ -439,6 +411,3 @@ func (v *Virtual) Counts(at time.Duration) Counts {
 
 // Load is how many requests the engine has, running and waiting.
 func (v *Virtual) Load() int { return len(v.sched.running) + len(v.sched.waiting) }
-
-// ResetPrefixCache forgets the cached blocks, unless one is in use.
-func (v *Virtual) ResetPrefixCache() bool { return v.sched.pool.reset() }

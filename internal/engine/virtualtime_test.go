@@ -1,4 +1,4 @@
-package vllmsim
+package engine
 
 import (
 	"fmt"
@@ -69,23 +69,24 @@ func TestTokensOfARequestThatHasJustEndedAreKept(t *testing.T) {
 
 // walked plays the same jobs step by step, as the engine behind HTTP does: what Virtual must agree with.
 func walked(cfg Config, jobs []*Job, at []time.Duration) (tokens map[*Job][]time.Duration, preempted, hits int) {
-	cfg, _ = cfg.withDefaults()
-	s := newScheduler(cfg)
+	cfg, _ = cfg.WithDefaults()
+	s := NewScheduler(cfg)
 	tokens = map[*Job][]time.Duration{}
 	clock, next := time.Duration(0), 0
-	for next < len(jobs) || !s.isIdle() {
-		if s.isIdle() {
+	for next < len(jobs) || !s.IsIdle() {
+		if s.IsIdle() {
 			clock = max(clock, at[next])
 		}
 		for ; next < len(jobs) && at[next] <= clock; next++ {
-			s.add(&sequence{prompt: jobs[next].Prompt, output: jobs[next].Output, content: jobs[next].Content, job: jobs[next]})
+			s.Add(jobs[next].sequence())
 		}
-		b := s.schedule()
-		preempted += len(b.preempted)
-		hits += b.hit
-		clock += cfg.StepTime(b.step)
-		for _, q := range s.complete(b) {
-			tokens[q.job] = append(tokens[q.job], clock)
+		b := s.Schedule()
+		preempted += len(b.Preempted)
+		hits += b.Hit
+		clock += cfg.StepTime(b.Step)
+		for _, q := range s.Complete(b) {
+			job := q.Owner.(*Job)
+			tokens[job] = append(tokens[job], clock)
 		}
 	}
 	return tokens, preempted, hits

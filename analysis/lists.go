@@ -1,0 +1,107 @@
+package analysis
+
+// The lists that verbs print as they are. Those in brief have the columns that fit a terminal.
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Sources has a row for each source but the runs: all columns of traces, and of the others those that apply.
+func Sources(ctx context.Context, db *sql.DB) (Table, error) {
+	return ask(ctx, db, `
+select
+    files.kind,
+    files.collection,
+    files.licence,
+    coalesce(traces.source_name, files.source_name) as source_name,
+    files.format,
+    files.rows_read,
+    files.rows_kept,
+    files.rows_rejected,
+    traces.* exclude (source_name, format, rows_read, rows_kept, rows_rejected)
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+where files.kind <> 'run'
+order by files.source_name`)
+}
+
+// SourcesInBrief are the traces, where the files of a collection are one row, and everything else, with the name last because it may be long.
+func SourcesInBrief(ctx context.Context, db *sql.DB) (traces, others Table, err error) {
+	traces, err = ask(ctx, db, `
+select
+    coalesce(files.collection, files.source_name) as name,
+    case when any_value(files.collection) is null then any_value(files.format) else count(*) || ' ' || any_value(files.format) end as format,
+    sum(files.rows_kept)::bigint as rows,
+    case when count(*) = 1 then max(traces.duration_s) end as span_s,
+    case when count(*) = 1 then max(traces.mean_rate_per_s) end as rate_per_s,
+    coalesce(max(collections.p50_input_tokens), max(traces.p50_input_tokens)) as p50_in,
+    coalesce(max(collections.p50_output_tokens), max(traces.p50_output_tokens)) as p50_out
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+left join marts.collections on collections.collection = files.collection
+where files.kind = 'arrivals'
+group by name
+order by name`)
+	if err != nil {
+		return traces, others, err
+	}
+	others, err = ask(ctx, db, `
+select
+    kind,
+    format,
+    rows_kept as rows,
+    source_name as name
+from staging.sources
+where kind not in ('arrivals', 'run')
+order by
+    kind,
+    name`)
+	return traces, others, err
+}
+
+// Runs are all that marts.runs has.
+func Runs(ctx context.Context, db *sql.DB) (Table, error) {
+	return ask(ctx, db, "from marts.runs order by run_id")
+}
+
+// RunsInBrief names a run by its name where that is enough for every verb, because an id takes half a terminal.
+func RunsInBrief(ctx context.Context, db *sql.DB) (Table, error) {
+	return ask(ctx, db, `
+select
+    case when count(*) over (partition by name) = 1 then coalesce(nullif(name, ''), run_id) else run_id end as run,
+    case when count(*) over (partition by name) > 1 then nullif(name, '') end as name,
+    case
+        when not is_valid then 'invalid'
+        when has_failed then 'failed'
+        else 'valid'
+    end as verdict,
+    p99_ttft_s,
+    p99_tpot_s,
+    failed,
+    sent,
+    p99_lateness_s as p99_late_s,
+    measured_on,
+    run_id as id
+from marts.runs
+order by run_id`)
+}
+
+// CertificateInBrief shows each finding with its bound, and its meaning only where it is not ok.
+func CertificateInBrief(ctx context.Context, db *sql.DB, runID string) (Table, error) {
+	return ask(ctx, db, `
+select
+    outcome,
+    subject,
+    measured
+        || case when bound is null then '' else ' (' || bound || ')' end
+        || case when outcome = 'ok' then '' else ': ' || meaning end as found
+from marts.certificate
+where run_id = ?
+order by seq`, runID)
+}
+
+// Steps has a row for each step of an experiment.
+func Steps(ctx context.Context, db *sql.DB, seriesID string) (Table, error) {
+	return ask(ctx, db, "from marts.steps where series_id = ? order by series_row", seriesID)
+}

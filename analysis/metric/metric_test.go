@@ -1,0 +1,46 @@
+package metric
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// An SLO's metrics are judged by two queries. One that a query does not know would count as kept, or stay undecided.
+func TestSQLKnowsTheMetricsOfAnSLO(t *testing.T) {
+	header := regexp.MustCompile(`(?m)^--.*$`)
+	for _, path := range []string{"marts/slo.sql", "marts/goodput.sql"} {
+		query := header.ReplaceAllString(read(t, "../../queries/"+path), "")
+		for _, metric := range All {
+			if !strings.Contains(query, "'"+metric+"'") {
+				t.Errorf("%s does not know the metric '%s'", path, metric)
+			}
+		}
+	}
+	for _, metric := range All {
+		if column := Column(metric); column != "" && !strings.Contains(read(t, "../../queries/staging/requests.sql"), "\n-- "+column+" ") {
+			t.Errorf("staging.requests has no column %s", column)
+		}
+	}
+}
+
+func TestDocumentsKnowTheMetricsOfAnSLO(t *testing.T) {
+	for path, sign := range map[string]string{"queries/marts/slo.sql": "'", "queries/staging/slo_objectives.sql": "'", "docs/files.md": "`"} {
+		sentence := regexp.MustCompile(`(?m)^(-- metric |Metrics are ).*\n?.*$`).FindString(read(t, "../../"+path))
+		for _, metric := range All {
+			if !strings.Contains(sentence, sign+metric+sign) {
+				t.Errorf("%s: %q leaves out %s", path, sentence, metric)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

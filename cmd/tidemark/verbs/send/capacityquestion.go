@@ -1,0 +1,288 @@
+package send
+
+// The question of a search: what is asked about, of which deployment, and the name and header of its state file.
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/analysis/capacity"
+	"tidemark/analysis/capacity/live"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
+	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+	"tidemark/replay/plan"
+)
+
+// search is one question with what it is asked of.
+type search struct {
+	*capacityFlags
+	what     string
+	id       string // of the search: source and hash of what is asked
+	question capacity.Question
+	window   capacity.Window
+	header   searchHeader
+	path     string      // of the state file
+	state    *live.State // nil without a server
+	server   *live.Server
+	plan     plan.Header
+	named    deployment.Deployment
+	earlier  []capacity.Event // of the same search, from its state file
+}
+
+// searchHeader is the first line of the state file.
+type searchHeader struct {
+	Schema       string                `json:"schema"`
+	SearchID     string                `json:"search_id"`
+	Source       string                `json:"source"`
+	SourceSHA256 string                `json:"source_sha256"`
+	Window       capacity.Span         `json:"window"`
+	Lengths      string                `json:"lengths,omitempty"`
+	Mode         string                `json:"mode"`
+	By           string                `json:"by"`
+	Origin       string                `json:"origin"`
+	Deployment   deployment.Deployment `json:"deployment"`
+	Replicas     int                   `json:"replicas"`
+	Routing      string                `json:"routing"`
+	SLO          analysis.SLO          `json:"slo"`
+	BudgetS      float64               `json:"budget_s"`
+	Precision    float64               `json:"precision"`
+	MinScale     float64               `json:"min_scale,omitempty"`
+	MaxScale     float64               `json:"max_scale,omitempty"`
+	Seed         uint64                `json:"seed"`
+	BaseURLs     []string              `json:"base_urls,omitempty"`
+	Model        string                `json:"model"`
+	StartedAt    string                `json:"started_at"`
+	Version      string                `json:"tidemark_version"`
+}
+
+const searchSchema = "tidemark.capacity/1"
+
+// newSearch reads flags, traffic and deployment, without asking any server.
+func newSearch(f *capacityFlags, what string) (*search, error) {
+	precision, err := f.check()
+	if err != nil {
+		return nil, err
+	}
+	slo, err := analysis.ReadSLO(f.SLO)
+	if err != nil {
+		return nil, hint.AsMisuse(err)
+	}
+	s := &search{capacityFlags: f, what: what, question: capacity.Question{
+		BySpeed: f.by == "speed", Seed: f.Seed, Budget: f.budget, Precision: precision,
+		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.To.MaxLateness.Seconds(),
+	}}
+	for _, o := range slo.Objectives {
+		s.question.Objectives = append(s.question.Objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if err := s.question.Check(); err != nil {
+		return nil, hint.AsMisuse(err)
+	}
+	s.header.SLO, s.header.Precision = slo, precision
+	return s, s.identify()
+}
+
+// ofServers are flags that a rehearsal has no use for.
+var ofServers = []string{"route", "endpoint", "body", "drain-timeout", "api-key-file", "header", "header-file", "metrics-url", "max-failures", "max-lateness",
+	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "no-confirm", "fresh"}
+
+// check refuses flags that contradict each other, and gives the precision as a share.
+func (f *capacityFlags) check() (precision float64, err error) {
+	if err := f.Require("slo", "model"); err != nil {
+		return 0, err
+	}
+	if !f.isLive() {
+		f.Said.CatalogModel = cmp.Or(f.Said.CatalogModel, f.To.Model)
+		if f.Said.GPU == "" {
+			return 0, hint.Misuse("capacity: neither --base-url nor --gpu is given").Hint("name a server to measure, or a GPU to rehearse on")
+		}
+		if flag := f.Given(ofServers...); flag != "" {
+			return 0, hint.Misuse("capacity: --%s is for a server, and a rehearsal sends nothing", flag).Hint("name the server with --base-url, or leave it out")
+		}
+		if f.To.Cache == "reset" {
+			return 0, hint.Misuse("capacity: --cache reset is for a server, and a rehearsal begins with an empty cache").Hint("leave it out, or take --cache cold")
+		}
+	} else if flag := f.Given("replicas", "routing"); flag != "" {
+		return 0, hint.Misuse("capacity: --%s is for a rehearsal; servers that are named take turns", flag).Hint("--base-url again for each replica, or leave --base-url out")
+	}
+	if f.IsGiven("max-concurrency") && f.To.MaxConcurrency < 1 {
+		return 0, hint.Misuse("capacity: --max-concurrency must be at least 1")
+	}
+	if f.before != "" {
+		if _, err := exec.LookPath(f.before); err != nil {
+			return 0, hint.Misuse("capacity: --before %s: no such program", f.before)
+		}
+	}
+	if f.minScale < 0 || f.maxScale < 0 || f.maxScale > 0 && f.minScale >= f.maxScale {
+		return 0, hint.Misuse("capacity: --min-scale %v, --max-scale %v: must be above 0, and the first below the second", f.minScale, f.maxScale)
+	}
+	if precision, err = shareOf(f.precision); err != nil {
+		return 0, hint.Misuse("capacity: --precision: %w", err)
+	}
+	return precision, f.SettleHistory(&f.Call, f.To.History)
+}
+
+// shareOf reads 5% or 0.05.
+func shareOf(text string) (share float64, err error) {
+	number, isPercent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	if _, err := fmt.Sscanf(strings.TrimSpace(number)+" ", "%g ", &share); err != nil {
+		return 0, fmt.Errorf("%q is no share: write 5%% or 0.05", text)
+	}
+	if isPercent {
+		share /= 100
+	}
+	if !(share > 0 && share < 1) {
+		return 0, fmt.Errorf("%s must be above 0 and below 100 %%", text)
+	}
+	return share, nil
+}
+
+// ready takes the traffic into memory and asks the catalogue for the twin, while the
+// warehouse is open once.
+func (s *search) ready() error {
+	s.Said.MaxModelLen = s.MaxModelLen
+	named, _, err := s.Environment(&s.Call)
+	if err != nil {
+		return err
+	}
+	var engine engine.Config
+	var ask func(context.Context, *warehouse.Warehouse) error
+	if named != nil && named.GPU != "" && named.CatalogModel != "" {
+		ask = func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+			s.named, engine, err = engineOf(ctx, w, *named)
+			return err
+		}
+	}
+	path, drop, err := s.PlanFor(s.what, ask)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	if engine.StepTime == nil {
+		if !s.isLive() {
+			return hint.Misuse("capacity: a rehearsal needs --gpu and --model of the catalogue")
+		}
+		if named != nil {
+			return hint.Misuse("capacity: --gpu and --catalog-model go together").
+				Hint("name both, or neither: then small requests show how long steps take")
+		}
+	}
+	if err := s.readWindow(path); err != nil {
+		return err
+	}
+	q := &s.question
+	q.Twin = capacity.Twin{
+		Engine:   engine,
+		Replicas: max(len(s.BaseURLs.Value()), s.replicas), Routing: s.routing,
+		MaxConcurrency: s.To.MaxConcurrency, IsAnswered: s.To.History == "answered", IsCold: s.To.Cache == "cold",
+	}
+	if s.isLive() {
+		q.Twin.Replicas, q.Twin.Routing = len(s.BaseURLs.Value()), rehearsal.Turns
+	} else {
+		q.Twin.AreSettingsCertain = true
+	}
+	if engine.StepTime == nil {
+		return nil
+	}
+	q.Twin.StepTime = capacity.ShiftedSteps(engine.StepTime)
+	q.Twin.Engine.MaxModelLen = min(cmp.Or(s.named.MaxModelLen, 131072), engine.KVTokens())
+	return nil
+}
+
+// readWindow cuts the window that is asked about.
+func (s *search) readWindow(path string) error {
+	p, err := plan.Open(path)
+	if err != nil {
+		return err
+	}
+	s.plan = p.Header()
+	var all []plan.Request
+	for r, err := range p.Requests() {
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	q := &s.question
+	q.Mode = cmp.Or(s.Mode, s.plan.Mode, "open")
+	if s.From != "" || s.Until != "" || IsPlanFile(s.what) || q.Mode == "closed" {
+		if s.IsGiven("window") {
+			return hint.Misuse("capacity: --window chooses from a whole trace; %s is taken as it is", s.what).Hint("leave it out where --from, --until, --mode closed or a plan says what is sent")
+		}
+		q.Window, s.window = all, capacity.WholeWindow(all, s.plan, q.Mode)
+	} else {
+		s.window = capacity.BusiestWindow(all, s.length)
+		q.Window = s.window.Cut(all, q.Mode == "sessions")
+		s.Tell("window: %s to %s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", show.Duration(s.window.From.Seconds()),
+			show.Duration(s.window.Until.Seconds()), s.what, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
+	}
+	if len(q.Window) == 0 {
+		return hint.Misuse("capacity: no request in the window").Hint("choose another with --from and --until")
+	}
+	q.Length = s.window.Length()
+	s.header.Window = s.window.Span(q.Window, s.plan)
+	return nil
+}
+
+// identify names the search and its state file.
+func (s *search) identify() error {
+	h := &s.header
+	h.Schema, h.Source, h.SourceSHA256 = searchSchema, s.plan.Source, s.plan.SourceSHA256
+	h.Lengths, h.Mode, h.By, h.Origin = s.plan.Scaling.Lengths, s.question.Mode, s.by, "rehearsed"
+	h.Deployment, h.Replicas, h.Routing = s.named, s.question.Twin.Replicas, s.question.Twin.Routing
+	h.BudgetS, h.MinScale, h.MaxScale, h.Seed, h.Model = s.question.Budget.Seconds(), s.question.MinScale, s.question.MaxScale, s.question.Seed, s.To.Model
+	h.Version = kit.Version
+	if s.isLive() {
+		h.Origin = "measured"
+		settings, err := s.Settings(&s.Call, s.Mode, s.Said.Engine)
+		if err != nil {
+			return err
+		}
+		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
+		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
+		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
+	}
+	asked := struct {
+		searchHeader
+		Flags map[string]string
+	}{*h, map[string]string{}}
+	asked.BudgetS, asked.Version = 0, "" // a search may be given more time, and go on with a later version
+	for name, value := range s.Values(notAsked...) {
+		asked.Flags[name] = fmt.Sprint(value)
+	}
+	if !s.isLive() {
+		asked.Flags["catalog-model"] = s.Said.CatalogModel
+	}
+	if s.To.History == "answered" {
+		asked.Flags["mode"] = s.Mode
+	}
+	text, err := json.Marshal(asked)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	s.id = stemOf(s.what) + "-" + hex.EncodeToString(sum[:4])
+	h.SearchID, h.StartedAt = s.id, time.Now().UTC().Format(time.RFC3339)
+	s.path = filepath.Join(s.Runs, s.id+".capacity.jsonl")
+	return nil
+}
+
+// notAsked are flags that do not change what is searched for: the same search goes on with others of these. What a file says counts
+// elsewhere (--slo), or is not looked at (--body, --header-file).
+var notAsked = []string{"budget", "dry-run", "fresh", "json", "quiet", "warehouse", "wait", "publish", "runs", "slo", "api-key-file", "header-file", "progress"}
