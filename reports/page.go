@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"tidemark/analysis"
-	"tidemark/internal/escape"
 	"tidemark/reports/style"
 )
 
@@ -158,12 +157,7 @@ func (p *page) write(w io.Writer) error {
 		return err
 	}
 	d.Contents = p.contents
-	var out strings.Builder
-	if err := shared.ExecuteTemplate(&out, "page.html", d); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, escape.Direction(out.String()))
-	return err
+	return shared.ExecuteTemplate(w, "page.html", d)
 }
 
 // top is the first screen and the line above it.
