@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -37,7 +38,7 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 			return nil, err
 		}
 		if why := verdict.Unusable(); why != "" {
-			return nil, hint.Errorf("run %s: not to be used: %s", run, why).Hint("%s", "tidemark runs "+run)
+			return nil, hint.Errorf("run %s: not to be used: %s", run, why).Hint("%s", "tidemark runs "+escape.Shell(run))
 		}
 		warning, err := checkServer(ctx, db, run)
 		if err != nil {
@@ -102,7 +103,7 @@ where run_id = ?
 	switch {
 	case figures["differing_settings"] > 0:
 		return nil, hint.Errorf("run %s: the server reports other settings than the environment of the run", run).
-			Hint("%s", "tidemark diagnose "+run+" says which; send it again with what is true")
+			Hint("%s", "tidemark diagnose "+escape.Shell(run)+" says which; send it again with what is true")
 	case figures["acceptance_length"] > 0:
 		return nil, hint.Errorf("run %s: the engine decoded speculatively, so that a token is not a step", run).
 			Hint("replay it without speculative decoding")

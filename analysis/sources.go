@@ -108,8 +108,8 @@ select
             when coalesce(prompts, 0) = 0 and coalesce(answers, 0) = 0 then 'none for a plan yet: ingest another dump of the same server, from before or after some traffic'
             when coalesce(prompts, 0) = 0 then 'none for a plan: it does not say how long prompts are'
             when coalesce(answers, 0) = 0 then 'none for a plan: it does not say how long answers are'
-            when has_times then 'tidemark plan ' || source_name || ' --output PLAN'
-            else 'tidemark plan ' || source_name || ' --request-rate R --duration 10m --output PLAN'
+            when has_times then 'tidemark plan ' || macros.shell_word(source_name) || ' --output PLAN'
+            else 'tidemark plan ' || macros.shell_word(source_name) || ' --request-rate R --duration 10m --output PLAN'
         end
     ]) as value
 from marts.metric_uses

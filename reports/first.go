@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/metric"
+	"tidemark/internal/escape"
 	"tidemark/internal/show"
 )
 
@@ -284,11 +285,11 @@ limit 1`, run.ID)
 	case run.Verdict.Outcome == analysis.Undecided:
 		return "send more of the same: " + moreRequests(run.Verdict) + " would decide.", "", nil
 	case !run.HasSLO:
-		return "say what is good enough, and this run is judged by it:", "tidemark report " + run.ID + " --slo FILE --output judged.html", nil
+		return "say what is good enough, and this run is judged by it:", "tidemark report " + escape.Shell(run.ID) + " --slo FILE --output judged.html", nil
 	case run.Verdict.Outcome == analysis.NotMet:
-		return "find the largest load that meets the SLO:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
+		return "find the largest load that meets the SLO:", "tidemark capacity " + escape.Shell(source) + " --slo FILE --base-url URL --model MODEL", nil
 	}
-	return "find out how much more it takes:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
+	return "find out how much more it takes:", "tidemark capacity " + escape.Shell(source) + " --slo FILE --base-url URL --model MODEL", nil
 }
 
 func moreRequests(v analysis.SLOVerdict) string {

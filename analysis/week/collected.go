@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -42,7 +43,7 @@ where source_id = ?`, id, id).Scan(&p.name, &p.format, &p.sha256, &p.rows, &p.zo
 	}
 	if len(all) == 0 {
 		return nil, hint.Errorf("service %s: nothing is known of its demand: the warehouse has no metrics of it, and its file names no traffic", m.file.Service).
-			Hint("tidemark collect --service %s", m.file.Path)
+			Hint("tidemark collect --service %s", escape.Shell(m.file.Path))
 	}
 	return all, nil
 }

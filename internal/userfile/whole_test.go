@@ -1,11 +1,13 @@
 package userfile
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -63,5 +65,29 @@ func TestWholeReplacesFilesAlone(t *testing.T) {
 	left, _ := filepath.Glob(filepath.Join(folder, ".*"))
 	if len(left) > 0 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// What is written to one file at the same time leaves one of the contents whole, and no temporary file.
+func TestWritersOfOneFileAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chat.html")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if err := WholeBytes(path, bytes.Repeat([]byte{'a' + byte(i)}, 1<<20+i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(content); n < 1<<20 || n != 1<<20+int(content[0]-'a') || bytes.Count(content, content[:1]) != n {
+		t.Errorf("%d bytes that begin with %q are no one's content", n, content[0])
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".chat*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

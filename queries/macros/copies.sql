@@ -34,8 +34,8 @@ create macro macros.exact_copies(request_table, earlier, later) as table (
     inner join numbered as copy using (since_ns, input_tokens, output_tokens, nth)
     where original.source_id = earlier
         and copy.source_id = later
-    qualify count(*) over () >= 10
-        and 2 * count(*) over () >= (select least(count(*) filter (where source_id = earlier), count(*) filter (where source_id = later)) from numbered)
+    qualify count(*) over (partition by true) >= 10
+        and 2 * count(*) over (partition by true) >= (select least(count(*) filter (where source_id = earlier), count(*) filter (where source_id = later)) from numbered)
 );
 
 -- How far the later trace's clock is ahead of the earlier one's, if they hold the same requests: at most one row. Of the trace with fewer rows, 200 at
@@ -196,8 +196,8 @@ create macro macros.shifted_copies(request_table, earlier, later, offset_s, week
         where original.source_id = earlier
             and copy.source_id = later
             and abs(copy.at_ns - original.at_ns) <= 1_000_000_000
-        qualify count(*) over () >= 200
-            and count(*) over () >= 99e-2 * (select least(count(*) filter (where source_id = earlier), count(*) filter (where source_id = later)) from steps)
+        qualify count(*) over (partition by true) >= 200
+            and count(*) over (partition by true) >= 99e-2 * (select least(count(*) filter (where source_id = earlier), count(*) filter (where source_id = later)) from steps)
     )
 
     select *

@@ -64,3 +64,11 @@ create macro macros.tokens_text(requests, asked, got, short, long) as
 --   select macros.two_figures(12345) as said
 create macro macros.two_figures(n) as
     macros.count_text(case when n >= 1 then round(n / pow(10, floor(log10(n)) - 1)) * pow(10, floor(log10(n)) - 1) else n end);
+
+-- A word as a POSIX shell reads it back: in single quotes where it holds what means something to a shell.
+--   select macros.shell_word('chat [prod]')
+create macro macros.shell_word(word) as
+    case
+        when regexp_matches(word, '^[A-Za-z0-9_./:@%+=,-]+$') then word
+        else '''' || replace(word, '''', '''\''''') || ''''
+    end;

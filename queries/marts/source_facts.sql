@@ -98,7 +98,7 @@ shapes_together as (
                 case when without_lengths > 0 then macros.many_text(without_lengths, 'client') || ' without lengths' end,
                 case when without_rates > 0 then macros.many_text(without_rates, 'client') || ' without rates' end
             ), '')},
-            {'seq': 30, 'fact': 'use', 'value': 'tidemark plan ' || collection || case
+            {'seq': 30, 'fact': 'use', 'value': 'tidemark plan ' || macros.shell_word(collection) || case
                 when windows = 0 then ' --request-rate R --duration 10m'
                 when cells = 0 then ' --lengths-of SOURCE'
                 else ''

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/escape"
 )
 
 // alternatives is the dot of 80_alternatives.html.
@@ -17,7 +18,7 @@ type alternatives struct {
 
 func alternativesView(f *facts) (any, string, error) {
 	if len(f.Alternatives) == 0 {
-		return alternatives{Lacks: &lacks{"No other deployment was tried on this week’s traffic. This command tries some:", "tidemark what-if " + f.trafficName()}}, "No other deployment was tried", nil
+		return alternatives{Lacks: &lacks{"No other deployment was tried on this week’s traffic. This command tries some:", "tidemark what-if " + escape.Shell(f.trafficName())}}, "No other deployment was tried", nil
 	}
 	v := alternatives{Table: f.others(), Notes: "this week’s traffic on each · headroom at the low end of the interval"}
 	if f.Price.USDPerGPUHour != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/escape"
 )
 
 // facts is a report with what several sentences and sections ask of it.
@@ -138,11 +139,11 @@ func isDuring(s *week.Symptom, hours []time.Time) bool {
 func (f *facts) isLargelyMissing() bool { return 10*f.Sums.MissingHours > len(f.Hours) }
 
 // collect is the command that fetches what a section lacks.
-func (f *facts) collect() string { return "tidemark collect --service " + f.file() }
+func (f *facts) collect() string { return "tidemark collect --service " + escape.Shell(f.file()) }
 
 // search is the command that finds the capacity.
 func (f *facts) search() string {
-	command := "tidemark capacity " + f.trafficName() + " --base-url URL --model MODEL --slo FILE"
+	command := "tidemark capacity " + escape.Shell(f.trafficName()) + " --base-url URL --model MODEL --slo FILE"
 	return command
 }
 

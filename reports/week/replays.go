@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/escape"
 )
 
 // replays is the dot of 95_replays.html.
@@ -24,7 +25,7 @@ type certificate struct {
 
 func replaysView(f *facts) (any, string, error) {
 	if len(f.Runs) == 0 {
-		return replays{Lacks: &lacks{"Nothing of this week was replayed. This command replays a part of it:", "tidemark replay " + f.trafficName() + " --base-url URL --model " + dash(f.Deployment.Model)}}, "Nothing of this week was replayed", nil
+		return replays{Lacks: &lacks{"Nothing of this week was replayed. This command replays a part of it:", "tidemark replay " + escape.Shell(f.trafficName()) + " --base-url URL --model " + dash(f.Deployment.Model)}}, "Nothing of this week was replayed", nil
 	}
 	valid := 0
 	t := &table{Class: "stack", Heads: []head{words("Run"), words("Traffic"), numbers("p99 TTFT", "s"), numbers("p99 TPOT", "ms"), numbers("Time per token", "× prediction"), words("Validity")}}

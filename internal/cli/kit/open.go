@@ -23,6 +23,7 @@ import (
 	"os"
 	"time"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -127,7 +128,7 @@ func waitingFor(wait time.Duration) string {
 // warehouse.
 func (c *Call) WarehouseWords() string {
 	if c.Warehouse != "tidemark.duckdb" && c.Warehouse != os.Getenv("TIDEMARK_WAREHOUSE") {
-		return " --warehouse " + c.Warehouse
+		return " --warehouse " + escape.Shell(c.Warehouse)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"tidemark/ingest"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
@@ -84,7 +85,7 @@ func (c *Call) IngestRun(ctx context.Context, wait time.Duration, folder, runID 
 	})
 	if err != nil {
 		return said, hint.Errorf("the run in %s was not ingested: %w", folder, err).
-			Hint("tidemark ingest %s%s", folder, c.WarehouseWords())
+			Hint("tidemark ingest %s%s", escape.Shell(folder), c.WarehouseWords())
 	}
 	return said, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -149,7 +150,7 @@ func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, 
 		}
 		if !isCopy(to, address, files) {
 			return hint.Errorf("%s is not a copy of %s, and its client has not ended", to, address).
-				Hint("ingest the folder that is there (tidemark ingest %s), or fetch into another one: --runs DIR", to)
+				Hint("ingest the folder that is there (tidemark ingest %s), or fetch into another one: --runs DIR", escape.Shell(to))
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -76,7 +77,7 @@ func isDamaged(err error) bool {
 // made from are still there.
 func damaged(path string, err error) error {
 	return hint.Errorf("warehouse %s: the file is damaged (%s)", path, duckDBSays(err)).
-		Hint("rebuild it from the runs and traces: mv %s %s.damaged; tidemark ingest --warehouse %s runs TRACE...", path, path, path)
+		Hint("rebuild it from the runs and traces: mv %s %s.damaged; tidemark ingest --warehouse %s runs TRACE...", escape.Shell(path), escape.Shell(path), escape.Shell(path))
 }
 
 // duckDBSays is the first line of DuckDB's message, without its prefix.

@@ -22,6 +22,7 @@ import (
 	"tidemark/analysis/capacity/live"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 )
@@ -147,5 +148,5 @@ func (s *search) finish(answer capacity.Answer) error {
 	if err := s.say(answer); notTaken == nil {
 		return err
 	}
-	return hint.Errorf("the answer in %s was not ingested: %w", s.path, notTaken).Hint("tidemark ingest %s%s", s.path, s.WarehouseWords())
+	return hint.Errorf("the answer in %s was not ingested: %w", s.path, notTaken).Hint("tidemark ingest %s%s", escape.Shell(s.path), s.WarehouseWords())
 }

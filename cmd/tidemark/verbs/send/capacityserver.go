@@ -16,6 +16,7 @@ import (
 	"tidemark/analysis/capacity/live"
 	"tidemark/ingest"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -117,7 +118,7 @@ func (s *search) takeIn() error {
 		return err
 	})
 	if errors.Is(err, warehouse.ErrHeld) {
-		s.Tell("%v; the answer is in %s: tidemark ingest %s", err, s.path, s.path)
+		s.Tell("%v; the answer is in %s: tidemark ingest %s", err, s.path, escape.Shell(s.path))
 		return nil
 	}
 	return err

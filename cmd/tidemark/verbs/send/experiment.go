@@ -39,6 +39,7 @@ import (
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay"
@@ -258,7 +259,7 @@ func (p player) notIngested(done []experiment.Done) error {
 		return nil
 	}
 	return hint.Errorf("%d of %d runs are not ingested yet: another process holds the warehouse", len(folders), len(done)).
-		Hint("nothing is lost; when it is free: tidemark ingest %s%s", strings.Join(folders, " "), p.WarehouseWords())
+		Hint("nothing is lost; when it is free: tidemark ingest %s%s", escape.ShellWords(folders), p.WarehouseWords())
 }
 
 // checkOptions finds a flag that replay does not have, before the first row is

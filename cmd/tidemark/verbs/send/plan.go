@@ -20,6 +20,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -82,7 +83,7 @@ func (f *planFlags) run() error {
 		return err
 	}
 	printPlan(f.App.Writer, header, &cost)
-	f.Tell("plan in %s; send it: tidemark replay %s --base-url URL --model M", f.output, f.output)
+	f.Tell("plan in %s; send it: tidemark replay %s --base-url URL --model M", f.output, escape.Shell(f.output))
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"tidemark/analysis/workload"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -278,7 +279,7 @@ func (f *profileFlags) fit() error {
 	if f.output == "-" {
 		err = writeProduct(&f.Call, text)
 	} else if err = writeNew(f.output, text); err == nil {
-		f.Tell("profile in %s; look at it: tidemark profile show %s", f.output, f.output)
+		f.Tell("profile in %s; look at it: tidemark profile show %s", f.output, escape.Shell(f.output))
 	}
 	if err == nil && f.rate == nil && f.source == "" {
 		f.Tell("profile fit: no --rate: 1/s is written")

@@ -38,6 +38,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/progress"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -303,7 +304,7 @@ func conclude(c *kit.Call, asked *Asked, folder, runID string) error {
 		return err
 	} else {
 		c.Tell("run in %s", folder)
-		c.Tell("see it: tidemark report %s --output report.html%s", runID, c.WarehouseWords())
+		c.Tell("see it: tidemark report %s --output report.html%s", escape.Shell(runID), c.WarehouseWords())
 	}
 	asked.Result = experiment.Result{RunID: runID, Outcome: said.Outcome, FirstLine: said.FirstLine}
 	switch said.Outcome {

@@ -21,6 +21,7 @@ import (
 	"tidemark/ingest"
 	"tidemark/ingest/collect"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -92,7 +93,7 @@ func (f *collectFlags) run() error {
 		return err
 	})
 	if err != nil {
-		return hint.Errorf("%s was not ingested: %w", result.Path, err).Hint("tidemark ingest %s%s", result.Path, f.WarehouseWords())
+		return hint.Errorf("%s was not ingested: %w", result.Path, err).Hint("tidemark ingest %s%s", escape.Shell(result.Path), f.WarehouseWords())
 	}
 	return nil
 }

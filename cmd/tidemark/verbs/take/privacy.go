@@ -30,6 +30,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 	"tidemark/internal/show"
@@ -247,7 +248,7 @@ func (f *privacyFlags) exportPrivately(source string) error {
 		f.Tell("key: %s", f.Key)
 		f.Tell("it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")
 	}
-	f.Tell("written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), f.Seed, f.output)
+	f.Tell("written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), f.Seed, escape.Shell(f.output))
 	if !result.Passed {
 		return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("a rule is not met").
 			Hint("do not let it leave; ask for other terms: --k, --user-cap, --time")}
