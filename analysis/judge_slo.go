@@ -46,10 +46,11 @@ type ObjectiveVerdict struct {
 }
 
 // Reasons of marts.slo for an undecided outcome that the first line mentions: the run ended early, slow requests came in too few bursts for
-// an interval, or the observed value is so near the bound that no number of requests would decide.
+// an interval, the answers came whole, or the observed value is so near the bound that no number of requests would decide.
 const (
 	stopped   = "stopped"
 	fewBursts = "too few bursts"
+	cameWhole = "came whole"
 	onBound   = "on the bound"
 )
 
@@ -252,6 +253,9 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	default:
 		text += fmt.Sprintf(", about %s more requests", show.Count(most))
 	}
+	if reasons[cameWhole] > 0 {
+		text += ", answers came whole"
+	}
 	if reasons[stopped] > 0 {
 		text += ", the run was stopped before its end"
 	}
@@ -275,6 +279,8 @@ func (o ObjectiveVerdict) String() string {
 	switch {
 	case o.Observed == nil && o.Outcome == NotMet:
 		return fmt.Sprintf("%s: %s of %s beyond %s", text, show.Count(o.Above), show.Count(o.Samples), write(o.AtMost))
+	case o.Reason == cameWhole:
+		return fmt.Sprintf("%s unknown, answers came whole, of at most %s", text, write(o.AtMost))
 	case o.Observed == nil:
 		return fmt.Sprintf("%s withheld, of %s samples, of at most %s", text, show.Count(o.Samples), write(o.AtMost))
 	}

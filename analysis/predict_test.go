@@ -164,10 +164,7 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := map[string]int{}
-	for i, column := range table.Columns {
-		at[column.Name] = i
-	}
+	at := places(table)
 	if why := table.Rows[3100][at["why"]]; why != "nothing is said of gpu, input_len" {
 		t.Errorf("a row with empty cells: got %v", why)
 	}
@@ -203,10 +200,7 @@ H100,llama-3.1-8b,1000,500,1,131072,
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := map[string]int{}
-	for i, column := range table.Columns {
-		at[column.Name] = i
-	}
+	at := places(table)
 	for i, want := range []struct {
 		isBelow, why any
 		isPredicted  bool
@@ -279,4 +273,13 @@ func BenchmarkTenThousandPoints(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// places are those of a table's columns.
+func places(table analysis.Table) map[string]int {
+	at := map[string]int{}
+	for i, column := range table.Columns {
+		at[column.Name] = i
+	}
+	return at
 }

@@ -53,6 +53,7 @@ type Verdict struct {
 	P99TPOTS       *float64
 	SlowdownRatio  *float64 // median of measured over predicted time per token
 	CountsNoTokens bool     // the server did not say how many tokens a successful request brought, so TPOT is unknown
+	Whole          int64    // answers of two tokens or more that came at once: of them no time per token is known
 	NeverKept      int64    // requests that a closed loop should have kept in flight, if its plan was too short for that; else 0
 	Unknown        string   // what the catalogue lacks of its deployment, if that is why there is no prediction
 	Notes          []string // what the comparison depends on: a server that others used, constants of a calibration
@@ -101,14 +102,15 @@ select
     runs.slowdown_ratio,
     -- A closed loop in which no slot was used twice did not keep the concurrency that was asked for.
     case when runs.mode = 'closed' and runs.sent > 0 and runs.kept_concurrency_ratio is null then coalesce(runs.max_concurrency, 0) else 0 end,
-    exists (from staging.requests where requests.run_id = runs.run_id and requests.is_success and requests.received_tokens is null)
+    exists (from staging.requests where requests.run_id = runs.run_id and requests.is_success and requests.received_tokens is null),
+    (select count(*) from staging.requests where requests.run_id = runs.run_id and requests.is_success and requests.is_whole and not requests.is_warm_up)
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
 		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &v.InvalidReason, &v.HasFailed, &v.IsOverLimit,
 		&v.StopReason, &v.Absences, &v.Shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
 		&v.MostFailed, &v.MostFailedBy, &v.Example,
-		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept, &v.CountsNoTokens,
+		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept, &v.CountsNoTokens, &v.Whole,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Verdict{}, unknown(ctx, db, "run", runID, knownRuns, "")
@@ -154,9 +156,14 @@ func (v Verdict) lead() string {
 		return v.Unusable()
 	case v.IsOverLimit:
 		return v.Shortfall
+	case v.isWhole():
+		return fmt.Sprintf("valid, but %d of %d answers came whole, as through a proxy that buffers: TPOT and ITL are not known", v.Whole, v.Completed)
 	}
 	return "valid"
 }
+
+// isWhole says that most answers came at once. A few do anyway: short ones of a fast server.
+func (v Verdict) isWhole() bool { return 2*v.Whole > v.Completed }
 
 // figures are the latencies, the comparison with the prediction, and what the reader must know about these.
 func (v Verdict) figures() string {
@@ -226,6 +233,8 @@ func (v Verdict) comparison() string {
 	switch {
 	case v.IsDraft:
 		return "a draft, not compared with the prediction"
+	case v.SlowdownRatio == nil && v.isWhole():
+		return "no time per token to compare with the prediction"
 	case v.SlowdownRatio == nil && v.Unknown != "":
 		return "no prediction for this deployment: " + v.Unknown
 	case v.SlowdownRatio == nil:

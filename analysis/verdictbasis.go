@@ -28,6 +28,13 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	if shared != "" {
 		v.Notes = append(v.Notes, shared)
 	}
+	processes, err := processesNote(ctx, db, v.RunID)
+	if err != nil {
+		return err
+	}
+	if processes != "" {
+		v.Notes = append(v.Notes, processes)
+	}
 	if v.IsSimulated && v.SlowdownRatio != nil {
 		v.Notes = append(v.Notes, OfSimulator)
 	}
@@ -81,6 +88,21 @@ func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
 	}
 	if _, err := Resolve(ctx, db, t.Deployment); err != nil {
 		return err.Error(), nil
+	}
+	return "", nil
+}
+
+// processesNote says that the server was started again during the run, or that several servers answer at one address; empty: neither.
+func processesNote(ctx context.Context, db *sql.DB, runID string) (string, error) {
+	var several, restarts int64
+	err := db.QueryRowContext(ctx, "select count(*) filter (where is_several), coalesce(sum(restarts), 0)::bigint from marts.server_processes where run_id = ?", runID).Scan(&several, &restarts)
+	switch {
+	case err != nil:
+		return "", err
+	case several > 0:
+		return "more than one server answers at the address of the metrics: what they count is left out", nil
+	case restarts > 0:
+		return "the server was restarted during the run", nil
 	}
 	return "", nil
 }

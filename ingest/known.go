@@ -1,9 +1,13 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
@@ -12,7 +16,7 @@ import (
 // knownSource is a source with the same bytes that is in the warehouse already. As
 // an error it rolls back a transaction whose file turned out to be known.
 type knownSource struct {
-	name, format         string
+	name, format, readAs string
 	read, kept, rejected int64
 }
 
@@ -26,6 +30,31 @@ func (k *knownSource) result() Result {
 		RowsRead: k.read, RowsKept: k.kept, RowsRejected: k.rejected}
 }
 
+// asAsked is the known source, unless it was read in another way than the user asks for now.
+func (k *knownSource) asAsked(opts Options) (Result, error) {
+	was, asked := k.readAs, opts.readAs()
+	if opts.Format != "" && opts.Format != k.format {
+		was, asked = k.format, opts.Format
+	}
+	if asked == "" || asked == was {
+		return k.result(), nil
+	}
+	return Result{}, hint.Misuse("it is in the warehouse already, as %s, read as %s and not as %s", k.name, cmp.Or(was, "its content says"), asked).
+		Hint("remove it first: tidemark purge %s", k.name)
+}
+
+// readAs is what the user says of columns and times; empty for nothing.
+func (o Options) readAs() string {
+	var said []string
+	for _, ours := range slices.Sorted(maps.Keys(o.Columns)) {
+		said = append(said, ours+"="+o.Columns[ours])
+	}
+	if o.TimeUnit != "" {
+		said = append(said, "time unit "+o.TimeUnit)
+	}
+	return strings.Join(said, ", ")
+}
+
 // rowQuerier is a transaction or the connection pool.
 type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
@@ -34,8 +63,8 @@ type rowQuerier interface {
 // knownSums finds the source with these fingerprints; nil where there is none.
 func knownSums(ctx context.Context, tx rowQuerier, known read.Sums) (*knownSource, error) {
 	var k knownSource
-	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 in (?, ?) limit 1", known.Content, known.Disk).
-		Scan(&k.name, &k.format, &k.read, &k.kept, &k.rejected)
+	err := tx.QueryRow(ctx, "select name, format, coalesce(read_as, ''), rows_read, rows_kept, rows_rejected from raw.sources where sha256 in (?, ?) limit 1", known.Content, known.Disk).
+		Scan(&k.name, &k.format, &k.readAs, &k.read, &k.kept, &k.rejected)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -177,3 +177,43 @@ func TestCancel(t *testing.T) {
 	}
 	load(t, w, write(t, "after.csv", []byte(twoRows)), ingest.Options{}) // and it still works
 }
+
+// A mapping that was corrected changed nothing: the file was known, and rows kept the wrong unit.
+func TestACorrectedMappingIsNotIgnored(t *testing.T) {
+	w := open(t)
+	path := write(t, "log.csv", []byte("when,in,out\n0,10,5\n7,10,5\n"))
+	wrong := map[string]string{"arrival_ms": "when", "input_tokens": "in", "output_tokens": "out"}
+	right := map[string]string{"arrival_s": "when", "input_tokens": "in", "output_tokens": "out"}
+	if result := load(t, w, path, ingest.Options{Columns: wrong}); !strings.Contains(strings.Join(result.Notes, "\n"), "when: read as milliseconds") {
+		t.Errorf("got the notes %q", result.Notes)
+	}
+	for _, c := range []struct {
+		why  string
+		opts ingest.Options
+		says string
+	}{
+		{"the same again", ingest.Options{Columns: wrong}, ""},
+		{"nothing said", ingest.Options{}, ""},
+		{"another unit", ingest.Options{Columns: right}, "read as arrival_ms=when, input_tokens=in, output_tokens=out and not as arrival_s=when, input_tokens=in, output_tokens=out"},
+		{"swapped", ingest.Options{Columns: map[string]string{"arrival_ms": "when", "input_tokens": "out", "output_tokens": "in"}}, "not as arrival_ms=when, input_tokens=out"},
+		{"no such column", ingest.Options{Columns: map[string]string{"arrival_s": "When", "input_tokens": "in", "output_tokens": "out"}}, "not as arrival_s=When"},
+		{"another format", ingest.Options{Format: "azure"}, ""},
+	} {
+		results, err := ingest.Load(t.Context(), w, []string{path}, c.opts)
+		switch {
+		case c.why == "another format":
+			if err == nil {
+				t.Errorf("%s: got %v", c.why, results)
+			}
+		case c.says == "" && (err != nil || !results[0].AlreadyKnown):
+			t.Errorf("%s: got %v, %v; want that it is known", c.why, results, err)
+		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !hint.IsMisuse(err) || hint.Of(err) != "remove it first: tidemark purge log"):
+			t.Errorf("%s: got %v (%s)", c.why, err, hint.Of(err))
+		}
+	}
+	trace := write(t, "trace.jsonl", []byte(stampsOf("0", "1000")))
+	load(t, w, trace, ingest.Options{})
+	if _, err := ingest.Load(t.Context(), w, []string{trace}, ingest.Options{TimeUnit: "s"}); err == nil || !strings.Contains(err.Error(), "read as its content says and not as time unit s") {
+		t.Errorf("another unit of stamps: got %v", err)
+	}
+}

@@ -65,7 +65,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	}
 	// Whoever insists on another format is told what the file is.
 	if known != nil && (opts.Format == "" || opts.Format == known.format) {
-		return known.result(), nil
+		return known.asAsked(opts)
 	}
 	lines := read.NewBlocks(in, read.BlockSize, read.LineLimit)
 	first, err := lines.Next()
@@ -108,7 +108,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	}
 	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.write(ctx, tx) })
 	if errors.As(err, &known) {
-		return known.result(), nil
+		return known.asAsked(opts)
 	}
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
@@ -202,7 +202,7 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	}
 	return insertSource(ctx, tx, id, sourceRow{
 		Result: l.result, kind: cmp.Or(about.Kind, l.format.Kind), path: l.file.path, sha256: sums.Content, size: l.in.Disk.Bytes.Load(),
-		about: about, licence: l.opts.Licence, rejects: sum.Rejects,
+		about: about, licence: l.opts.Licence, readAs: l.opts.readAs(), rejects: sum.Rejects,
 	})
 }
 

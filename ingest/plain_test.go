@@ -165,3 +165,11 @@ func TestTextStaysOut(t *testing.T) {
 		})
 	}
 }
+
+func TestQuotesInAClass(t *testing.T) {
+	w := open(t)
+	load(t, w, write(t, "q.csv", []byte("timestamp,input_tokens,output_tokens,class\n2026-11-16T00:00:00Z,10,20,\"say \"\"hi\"\"\"\n")), ingest.Options{})
+	if got := joined(table(t, w, "select class from raw.arrivals")); got != `say "hi"` {
+		t.Errorf("the class is %s", got)
+	}
+}

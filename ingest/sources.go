@@ -15,7 +15,7 @@ import (
 // readerVersion is the state of the readers that a source was read by. It grows
 // when the same file would come out differently, so that a user can see which
 // sources to take in again.
-const readerVersion = 3
+const readerVersion = 4
 
 // sourceRow is what raw.sources says of a file, a run or a results folder.
 type sourceRow struct {
@@ -26,6 +26,7 @@ type sourceRow struct {
 	size    int64  // on disk, bytes
 	about   read.About
 	licence string
+	readAs  string // what the user said of its columns and times
 	rejects []read.Reject
 }
 
@@ -34,10 +35,10 @@ func insertSource(ctx context.Context, tx *warehouse.Tx, id int64, s sourceRow) 
 	err := tx.Exec(ctx, `
 		insert into raw.sources (
 			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated,
-			time_unit, zone_assumption, block_tokens, collection, licence, reader_version, ingested_at)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), nullif(?, ''), nullif(?, ''), ?, ?)`,
+			time_unit, zone_assumption, block_tokens, collection, licence, read_as, reader_version, ingested_at)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?)`,
 		id, s.Name, s.kind, s.Format, s.path, s.sha256, s.size, s.RowsRead, s.RowsKept, s.RowsRejected, s.about.OriginAt, s.about.OriginAt != nil,
-		s.about.TimeUnit, s.about.Zone, s.about.BlockTokens, s.about.Collection, s.licence, readerVersion, time.Now().UTC())
+		s.about.TimeUnit, s.about.Zone, s.about.BlockTokens, s.about.Collection, s.licence, s.readAs, readerVersion, time.Now().UTC())
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -55,10 +56,10 @@ func TestADayOfReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := newPipes()
+		listener := simpipe.New()
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(listener) })
-		s.Dial, s.Sleep = listener.dial, host.TimerSleep
+		s.Dial, s.Sleep = listener.Dial, host.TimerSleep
 		serving.Go(func() {
 			for range hoursOfTheDay - 1 {
 				time.Sleep(time.Hour)

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,48 +13,11 @@ import (
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
-
-// pipes is a listener without a kernel: fake time rules it.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-	far   time.Duration
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
-
-// farConn can take as long as a network: without it, whether what a free slot lets go is in time for the step that begins at
-// the same instant would be chance.
-type farConn struct {
-	net.Conn
-	far time.Duration
-}
-
-func (c farConn) Write(b []byte) (int, error) {
-	time.Sleep(c.far)
-	return c.Conn.Write(b)
-}
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
 
 // manyRequests are bursts with long and short prompts, half of them with prefixes that others have.
 func manyRequests(seed uint64, n int, sessions bool) (requests []plan.Request) {
@@ -171,13 +132,13 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := newPipes()
+		listener := simpipe.New()
 		if s.MaxConcurrency > 0 {
-			listener.far = 100 * time.Microsecond
+			listener.Far = 100 * time.Microsecond
 		}
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(listener) })
-		s.Dial, s.Sleep = listener.dial, host.TimerSleep
+		s.Dial, s.Sleep = listener.Dial, host.TimerSleep
 		result, err := Run(t.Context(), planned, s, folder)
 		if err != nil || result.Completed != planned.Header().Requests {
 			t.Fatalf("%+v, %v", result, err)
@@ -186,16 +147,6 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 		serving.Wait()
 	})
 	return bySeq(rowsIn(t, folder))
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return farConn{client, p.far}, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // Offsets beyond 2^31 us began again below 0.

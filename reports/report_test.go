@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/golden"
 	"tidemark/reports"
 )
 
@@ -70,40 +70,12 @@ var drawing = regexp.MustCompile(`<svg [\s\S]*?</svg>`)
 // Drawings have tests of their own in reports/plot; here the page around them is held.
 func TestReportIsAsItsGoldenFile(t *testing.T) {
 	got := drawing.ReplaceAllString(together(), "<svg/>")
-	const path = "testdata/report.html"
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got == string(want) {
-		return
-	}
-	page := filepath.Join(os.TempDir(), "tidemark-report.html")
-	if err := os.WriteFile(page, []byte(together()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Errorf("the report differs from %s\n%s\nthe page with its charts is %s: look at it, then run this test with -update", path, firstDifference(string(want), got), page)
-}
-
-// firstDifference shows the first line in which two texts differ.
-func firstDifference(a, b string) string {
-	ones, others := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(ones), len(others)) {
-		if ones[i] != others[i] {
-			return fmt.Sprintf("from line %d:\n%.300s\n%.300s", i+1, ones[i], others[i])
-		}
-	}
-	return "in their length"
+	golden.Check(t, "report.html", got, together(), *update)
 }
 
 func TestTheSameDataIsTheSameBytes(t *testing.T) {
 	if again := write(t, record(t, usual, late, draft), reports.Options{RunIDs: []string{"r3"}}); alone() != again {
-		t.Errorf("two reports of the same data differ %s", firstDifference(alone(), again))
+		t.Errorf("two reports of the same data differ %s", golden.Difference(alone(), again))
 	}
 }
 
@@ -169,16 +141,7 @@ func TestWhatAReportSays(t *testing.T) {
 		{"a draft is not compared, and 60 requests have no p99", alone(),
 			[]string{"not compared", "withheld", "so it is a draft"}, []string{"Bandwidth</h2>", "SIMULATED"}},
 	} {
-		for _, text := range c.says {
-			if !strings.Contains(c.html, text) {
-				t.Errorf("%s: the page does not say %q", c.what, text)
-			}
-		}
-		for _, text := range c.nots {
-			if strings.Contains(c.html, text) {
-				t.Errorf("%s: the page says %q", c.what, text)
-			}
-		}
+		golden.Says(t, c.what, c.html, c.says, c.nots)
 	}
 }
 
@@ -346,16 +309,7 @@ func TestWhatIsInvalidClaimsNothing(t *testing.T) {
 			[]string{"with 1 valid level nothing is known of a knee", "Median TTFT from due was", "n = 40 requests of 1 valid level", ">invalid</text>"},
 			[]string{"no level is past the knee", "with its knee", "Median TTFT from due lies"}},
 	} {
-		for _, text := range c.says {
-			if !strings.Contains(c.html, text) {
-				t.Errorf("%s: the page does not say %q", c.what, text)
-			}
-		}
-		for _, text := range c.nots {
-			if strings.Contains(c.html, text) {
-				t.Errorf("%s: the page says %q", c.what, text)
-			}
-		}
+		golden.Says(t, c.what, c.html, c.says, c.nots)
 	}
 }
 

@@ -4,10 +4,10 @@ package reports_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/golden"
 	"tidemark/reports"
 )
 
@@ -53,16 +53,7 @@ func TestReportOfResults(t *testing.T) {
 		{"without a deployment it says how to name one", unknown,
 			[]string{"so there is no prediction", "tidemark ingest FILE --environment FILE"}, []string{"<figure"}},
 	} {
-		for _, text := range c.says {
-			if !strings.Contains(c.html, text) {
-				t.Errorf("%s: the page does not say %q", c.what, text)
-			}
-		}
-		for _, text := range c.nots {
-			if strings.Contains(c.html, text) {
-				t.Errorf("%s: the page says %q", c.what, text)
-			}
-		}
+		golden.Says(t, c.what, c.html, c.says, c.nots)
 	}
 	checkHeadings(t, all)
 	err := reports.Write(context.Background(), db, reports.Options{Sources: []string{"nothing"}}, nil)

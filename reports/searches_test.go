@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/golden"
 	"tidemark/reports"
 )
 
@@ -137,16 +138,7 @@ func TestReportOfSearches(t *testing.T) {
 				"Invalid: there is no answer.", "the server died", "Not ended: 1 run so far."}, nil},
 	} {
 		html := write(t, db, c.o)
-		for _, text := range c.says {
-			if !strings.Contains(html, text) {
-				t.Errorf("%s: the page does not say %q", c.what, text)
-			}
-		}
-		for _, text := range c.nots {
-			if strings.Contains(html, text) {
-				t.Errorf("%s: the page says %q", c.what, text)
-			}
-		}
+		golden.Says(t, c.what, html, c.says, c.nots)
 		if found := regexp.MustCompile(`NaN|\bInf\b|&lt;nil&gt;|%!|could not be drawn`).FindString(html); found != "" {
 			t.Errorf("%s: the page says %q", c.what, found)
 		}

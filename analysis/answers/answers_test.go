@@ -10,24 +10,13 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
-	"tidemark/internal/hint"
-	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
-// open gives a warehouse in memory after some SQL.
-func open(t *testing.T, setup ...string) *warehouse.Warehouse {
-	t.Helper()
-	return warehousetest.Open(t, setup...)
-}
-
-// wantError wants an error with the text, and a hint with the other.
-func wantError(t *testing.T, err error, text, todo string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(hint.Of(err), todo) {
-		t.Errorf("got error %v with hint %q, want one with %q and %q", err, hint.Of(err), text, todo)
-	}
-}
+var (
+	open      = warehousetest.Open
+	wantError = warehousetest.WantError
+)
 
 func TestSchema(t *testing.T) {
 	w := open(t)

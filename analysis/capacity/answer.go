@@ -102,8 +102,10 @@ func (q *Question) row(r *Run) Row {
 	switch {
 	case r.Said.IsDead:
 		row.Verdict = "died"
-	case r.Said.IsRestarted:
+	case r.Said.IsRestarted, r.Said.IsReplaced:
 		row.Verdict = "restarted"
+	case r.Said.IsShared:
+		row.Verdict = "shared"
 	case r.isLate(q):
 		row.Verdict = "late"
 	case r.CutAt > 0:

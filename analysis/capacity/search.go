@@ -213,6 +213,12 @@ func (s *search) spoilt() string {
 			return fmt.Sprintf("the server died in run %d, at %.3g of the window's traffic", r.Number, r.Scale)
 		case r.Said.IsRestarted || i > 0 && r.Said.Settings.differsFrom(s.runs[0].Said.Settings):
 			return fmt.Sprintf("before the end of run %d the server was restarted with other settings", r.Number)
+		case r.Said.IsReplaced:
+			return fmt.Sprintf("the server was restarted in run %d", r.Number)
+		case r.Said.IsShared:
+			return fmt.Sprintf("others used the server in run %d: more was in flight there than the run had", r.Number)
+		case s.runs[0].Said.HasDrifted(r.Said):
+			return fmt.Sprintf("the server changed: its unloaded latency was %.3g s before run %d and %.3g s before run %d", s.runs[0].Said.UnloadedS, s.runs[0].Number, r.Said.UnloadedS, r.Number)
 		}
 	}
 	if late >= mostLate {

@@ -141,6 +141,33 @@ func TestAServerThatDies(t *testing.T) {
 	}
 }
 
+// A server that others use, or that is not the same one as before, was measured as if nothing had happened.
+func TestAServerThatIsNotItself(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		change func(*Said)
+	}{
+		{"the server was restarted in run 2", func(s *Said) { s.IsReplaced = true }},
+		{"others used the server in run 2", func(s *Said) { s.IsShared = true }},
+		{"its unloaded latency was 0.728 s before run 1 and 1.92 s before run 2", func(s *Said) { s.UnloadedS = 1.92 }},
+	} {
+		q := asked()
+		s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) {
+			if m.Said.UnloadedS = 0.728; p.Number == 2 {
+				c.change(&m.Said)
+			}
+		}}
+		if a := searched(t, q, s); a.Outcome != Invalid || a.Scale != nil || len(a.Runs) != 2 || !strings.Contains(a.Why, c.says) {
+			t.Errorf("%s: got %+v", c.says, a)
+		}
+	}
+	q := asked()
+	s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) { m.Said.UnloadedS = 0.728 + 0.05*float64(p.Number%3) }}
+	if a := searched(t, q, s); a.Outcome != Found {
+		t.Errorf("a little drift: got %+v", a)
+	}
+}
+
 func TestAServerThatIsRestartedWithOtherFlags(t *testing.T) {
 	q := asked()
 	s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) {

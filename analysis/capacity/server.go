@@ -59,12 +59,29 @@ type Measured struct {
 type Said struct {
 	IsDead      bool     `json:"is_dead,omitempty"`
 	IsRestarted bool     `json:"is_restarted,omitempty"` // with other settings than before
+	IsReplaced  bool     `json:"is_replaced,omitempty"`  // its process was started again in the run
+	IsShared    bool     `json:"is_shared,omitempty"`    // clearly more was in flight there than the run had
 	Settings    Settings `json:"settings"`
 	UnloadedS   float64  `json:"unloaded_s,omitempty"` // latency of a small request without load, before the run
 	// CachedShare is the share of prompt tokens that the prefix cache had, and HasCachedShare whether the server told.
 	CachedShare    float64 `json:"cached_share,omitempty"`
 	HasCachedShare bool    `json:"has_cached_share,omitempty"`
 }
+
+// mostDrift of the unloaded latency is what a server that stays the same shows; leastDriftS is what a busy client shows.
+const (
+	mostDrift   = 1.3
+	leastDriftS = 20e-3
+)
+
+// HasDrifted says that the server was another one later, or not alone.
+func (s Said) HasDrifted(later Said) bool {
+	low, high := min(s.UnloadedS, later.UnloadedS), max(s.UnloadedS, later.UnloadedS)
+	return low > 0 && high > mostDrift*low && high-low > leastDriftS
+}
+
+// IsSpoilt says that a run does not show what the server is worth, because of the server: it died, was another one, or was not alone.
+func (s Said) IsSpoilt() bool { return s.IsDead || s.IsRestarted || s.IsReplaced || s.IsShared }
 
 // Settings decide what a step can hold; 0 and nil are unknown.
 type Settings struct {

@@ -1,21 +1,24 @@
 package week
 
+import "time"
+
 // compareClasses fills the growth of each class, over the hours that both weeks cover. The rest of the classes is whatever this week's table does
 // not name, in both weeks.
 func compareClasses(classes []Class, this, last weekOf) {
+	var named map[string]bool // nil: all are
+	if len(classes) > mostClasses {
+		named = map[string]bool{}
+		for _, c := range classes[:mostClasses] {
+			named[c.Name] = true
+		}
+	}
 	now, before := map[string]int64{}, map[string]int64{}
-	counts, lastCounts := this.classesByStart(), last.classesByStart()
 	hours := byClock(last.hours)
 	for at, hour := range byClock(this.hours) {
-		other := hours[at]
-		if other == nil || hour.IsMissing || other.IsMissing {
-			continue
+		if other := hours[at]; other != nil && !hour.IsMissing && !other.IsMissing {
+			this.addClasses(now, hour.Start, named)
+			last.addClasses(before, other.Start, named)
 		}
-		add(now, counts[hour.Start.Unix()])
-		add(before, lastCounts[other.Start.Unix()])
-	}
-	for _, week := range []map[string]int64{now, before} {
-		fold(week, classes)
 	}
 	for i, c := range classes {
 		if was := before[c.Name]; was > 0 {
@@ -24,37 +27,17 @@ func compareClasses(classes []Class, this, last weekOf) {
 	}
 }
 
-// classesByStart are the requests of each class by the start of the hour.
-func (w weekOf) classesByStart() map[int64]map[string]int64 {
-	all := map[int64]map[string]int64{}
+// addClasses adds the requests of each class in an hour, those that are not named to the rest.
+func (w weekOf) addClasses(into map[string]int64, start time.Time, named map[string]bool) {
 	for _, h := range w.demand.Hours {
-		if h.Place < len(w.hours) {
-			all[w.hours[h.Place].Start.Unix()] = h.Classes
+		if h.Place >= len(w.hours) || !w.hours[h.Place].Start.Equal(start) {
+			continue
+		}
+		for class, n := range h.Classes {
+			if named != nil && !named[class] {
+				class = restClasses
+			}
+			into[class] += n
 		}
 	}
-	return all
-}
-
-func add(into, counts map[string]int64) {
-	for class, n := range counts {
-		into[class] += n
-	}
-}
-
-// fold adds up the classes that the table does not name, where it has a row for them.
-func fold(counts map[string]int64, classes []Class) {
-	if len(classes) <= mostClasses {
-		return
-	}
-	isNamed := map[string]bool{}
-	for _, c := range classes[:mostClasses] {
-		isNamed[c.Name] = true
-	}
-	rest := int64(0)
-	for class, n := range counts {
-		if !isNamed[class] {
-			rest += n
-		}
-	}
-	counts[restClasses] = rest
 }

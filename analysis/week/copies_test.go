@@ -82,15 +82,6 @@ func TestCopiesByAnotherClock(t *testing.T) {
 	}
 }
 
-// All requests of a load test are alike: with one a second, each has a fellow in another test, whatever the offset.
-func TestALoadTestIsNoCopyOfAnother(t *testing.T) {
-	const everySecond = "1_000_000_000 * line + hash(line, %d)::hugeint %% 800_000_000"
-	conn := conn(t, warehousetest.Open(t, originals, insertCopy(12, fmt.Sprintf(everySecond, 5), "100, 10", "true"), insertCopy(13, fmt.Sprintf(everySecond, 6), "100, 10", "true")))
-	if d := demandOf(t, conn, "[s12, s13]", "2026-W47"); len(d.Copies) > 0 {
-		t.Errorf("copies %+v", d.Copies)
-	}
-}
-
 // Source 14 is source 1 in the hour around midnight of Sunday, and 15 is its copy 30 s ahead: five of its rows lie in the next week by its clock alone.
 func TestCopiesAcrossTheEndOfAWeek(t *testing.T) {
 	conn := conn(t, warehousetest.Open(t, originals, insertCopy(14, "arrival_ns - 1_800_000_000_000", "input_tokens, output_tokens", "true"),

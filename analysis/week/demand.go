@@ -116,22 +116,17 @@ func orNull(text string) string {
 // addUp adds up what the parts hold of the week.
 func (a adder) addUp(ctx context.Context) (d demand, err error) {
 	rates := slices.DeleteFunc(slices.Clone(a.parts), func(p part) bool { return !p.isRates })
-	ids := []int64{}
-	for _, p := range rates {
-		ids = append(ids, p.id)
-	}
 	var document string
 	if err := a.conn.QueryRowContext(ctx, a.with(`, counts as materialized (from macros.service_counts(%s, %s)),
-lengths as materialized (from macros.service_lengths('counts', %s, %[2]s))
+lengths as materialized (from macros.service_lengths('counts', %[1]s, %[2]s))
 select to_json(demand)::varchar
-from macros.service_demand('requests', 'counts', 'lengths', %[4]d) as demand`, chosen(rates), a.span(), list(ids), int(a.week.End().Sub(a.week.Start()).Seconds()))).Scan(&document); err != nil {
+from macros.service_demand('requests', 'counts', 'lengths', %[3]d) as demand`, chosen(rates), a.span(), int(a.week.End().Sub(a.week.Start()).Seconds()))).Scan(&document); err != nil {
 		return d, err
 	}
 	read := struct {
 		*demand
 		Fullest *struct{ Minute, Requests int64 }                 `json:"fullest"`
 		Cells   []struct{ Input, Output, Requests, Tokens int64 } `json:"cells"`
-		Counted []Class                                           `json:"counted_classes"`
 	}{demand: &d}
 	if err := json.Unmarshal([]byte(document), &read); err != nil {
 		return d, err
@@ -149,7 +144,9 @@ from macros.service_demand('requests', 'counts', 'lengths', %[4]d) as demand`, c
 		return d, nil
 	}
 	d.Fullest = nil // the minute of what was counted is not known
-	d.addClasses(read.Counted)
+	if len(d.Classes) == 1 && d.Classes[0].Name == "" {
+		d.Classes = nil
+	}
 	d.mixLengths()
 	return d, nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
@@ -120,56 +119,6 @@ func TestTheDemandOfADayWithTwentyFiveHours(t *testing.T) {
 				t.Errorf("the last whole week is %s, want %s", lastWhole(parts, f.Zone), c.week)
 			}
 		})
-	}
-}
-
-// By hand: the hour of 01:00 UTC, the second 02:00 in Berlin, has 60 requests on the minute and 120 in its first two minutes: its busiest five minutes have
-// 125, 125 / 300 s. Failed and empty requests are demand, and no length: the median of 06:00 UTC is that of 60 requests of 100 tokens.
-func TestFiguresOfAnHour(t *testing.T) {
-	db := warehousetest.Open(t, around).DB()
-	ctx := context.Background()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	f := read(t, "[a]")
-	all, err := parts(ctx, conn, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	week, _ := service.ParseWeek("2026-W43", f.Zone)
-	d, err := addUp(ctx, conn, week, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hours := hoursOf(f, week, d, all)
-	busy, failed := hours[len(hours)-22], hours[len(hours)-17]
-	if busy.Local != "2026-10-25 02:00+01:00" || hours[len(hours)-23].Local != "2026-10-25 02:00+02:00" {
-		t.Fatalf("hours are %s and %s", hours[len(hours)-23].Local, busy.Local)
-	}
-	near(t, "peak rate", *busy.PeakRatePerS, 125.0/300, 1e-12)
-	near(t, "mean rate", *busy.RatePerS, 180.0/3600, 1e-12)
-	near(t, "prompt tokens", float64(*busy.InputTokens), 60*100+120*300, 0)
-	// Twelve bins: 125 once and 5 eleven times, mean 15; variance (110^2 + 11 * 10^2) / 11 = 1200.
-	near(t, "burstiness", *busy.BurstRatio, 1200.0/15, 1e-12)
-	if got := d.failed(); got != 2 {
-		t.Errorf("got %d requests that failed or have no answer, want 2", got)
-	}
-	near(t, "median prompt", *failed.P50InputTokens, 100, 0)
-	near(t, "prompt tokens with the failed ones", float64(*failed.InputTokens), 60*100+2*9000, 0)
-	if failed.P99InputTokens != nil || *busy.P99InputTokens != 300 {
-		t.Errorf("p99 of 60 requests is %v, of 180 %v; want none and 300", failed.P99InputTokens, busy.P99InputTokens)
-	}
-	if d.Fullest.Requests != 61 || !d.Fullest.Start.Equal(time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)) {
-		t.Errorf("fullest minute %+v", d.Fullest)
-	}
-	var cells int64
-	for _, c := range d.Cells {
-		cells += c.Requests
-	}
-	if cells != d.Input.Counts || cells != 301+121+120 {
-		t.Errorf("%d requests in cells, %d lengths", cells, d.Input.Counts)
 	}
 }
 

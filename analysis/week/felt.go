@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"time"
 )
 
 // feltMetrics are the latencies of production, in the order of the page, with the metrics of an SLO that bound them. A server sees a request when
@@ -59,15 +57,10 @@ type countedHour struct {
 type figureSum struct{ amount, coveredS float64 }
 
 func countedInHours(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []Hour) (map[int64]*countedHour, error) {
-	var starts []string
-	for _, hour := range hours {
-		starts = append(starts, hour.Start.UTC().Format(time.RFC3339))
-	}
-	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(sourceIDs), " ", ","), "[]")
 	rows, err := db.QueryContext(ctx, fmt.Sprintf(`
 		select epoch(hour_start)::bigint, figure, part, le, amount, coalesce(covered_s, 0)
-		from macros.felt([%s]::bigint[], ['%s']::timestamptz[])
-		order by all`, ids, strings.Join(starts, "', '")))
+		from macros.felt(%s, %s)
+		order by all`, list(sourceIDs), starts(hours)))
 	if err != nil {
 		return nil, err
 	}

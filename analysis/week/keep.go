@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
@@ -176,14 +177,7 @@ func (m *maker) alternativesKey() (string, error) {
 
 // list is an SQL list of numbers.
 func list(ids []int64) string {
-	text := "["
-	for i, id := range ids {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprint(id)
-	}
-	return text + "]::bigint[]"
+	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ") + "::bigint[]"
 }
 
 // Stored is the report of a week as it was made last. A service or week without one is a misuse.

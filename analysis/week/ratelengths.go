@@ -5,7 +5,38 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
+
+// Demand that is known by counts alone (queries/macros/counts.sql) is added to what single requests say.
+//
+//	ratelengths.go   what was counted; quantiles and bins of lengths by interpolation inside a bucket
+//	ratedraws.go     requests drawn from the lengths, for a rehearsal
+//	ratenotes.go     what a reader must know of all this
+
+// ratesHour is what was counted in an hour, without the single requests.
+type ratesHour struct {
+	Requests float64      `json:"requests"`
+	Input    []lengthCell `json:"input,omitempty"`
+	Output   []lengthCell `json:"output,omitempty"`
+	Joint    []jointCell  `json:"joint,omitempty"` // their lengths are in Input and Output too
+}
+
+// weekCounts say of a week's counts what a reader must know.
+type weekCounts struct {
+	AcrossGaps float64        `json:"across_gaps"` // requests
+	InPart     float64        `json:"in_part"`     // requests in hours that are covered by less than half
+	IsCoarse   bool           `json:"is_coarse"`   // some windows are longer than five minutes
+	IsGuessed  bool           `json:"is_guessed"`  // some tokens come from the middles of buckets
+	IsApart    bool           `json:"is_apart"`    // some prompts and answers are counted apart
+	IsOpen     bool           `json:"is_open"`     // a bucket that counted something has no upper bound
+	Unknown    int            `json:"unknown"`     // hours without tokens
+	Refused    float64        `json:"refused"`     // requests that an engine refused, and said so
+	Middle     *[2]lengthCell `json:"middle"`      // the buckets of the median prompt and of the median answer
+}
+
+// fewestCovered of an hour must lie in ordinary windows, else the hour is not covered.
+const fewestCovered = 30 * time.Minute
 
 // lengthCell is a bucket of a histogram: lengths above one bound and up to another one. Where the two are equal it is that length.
 type lengthCell struct {

@@ -30,11 +30,8 @@ type hourSample struct {
 func (a adder) sampled(ctx context.Context, d demand) ([]byte, error) {
 	all := []hourSample{}
 	draw, hours := newDrawer(d), a.week.Hours()
-	err := a.samples(ctx, func(place int, requests []plan.Request) error {
-		if place < len(hours) {
-			all = append(all, hourSample{place, fleet.Sample(draw.mixed(place, hours[place].Start, requests), fleet.Enough)})
-		}
-		return nil
+	err := a.samples(ctx, func(place int, requests []plan.Request) {
+		all = append(all, hourSample{place, fleet.Sample(draw.mixed(place, hours[place].Start, requests), fleet.Enough)})
 	})
 	if err != nil {
 		return nil, err
@@ -66,7 +63,7 @@ func unpacked(samples []byte) (all []hourSample, err error) {
 }
 
 // samples yields the sample of each hour of the adder's week, in order. Due counts from the hour's start.
-func (a adder) samples(ctx context.Context, each func(place int, requests []plan.Request) error) error {
+func (a adder) samples(ctx context.Context, each func(place int, requests []plan.Request)) error {
 	rows, err := a.conn.QueryContext(ctx, a.with(`select hour, due_ns, input_tokens, output_tokens, class, session, turn, block_tokens, blocks
 from macros.hour_samples('requests', %d, %d)
 order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
@@ -84,9 +81,7 @@ order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
 			return err
 		}
 		if hour != at && at >= 0 {
-			if err := each(at, requests); err != nil {
-				return err
-			}
+			each(at, requests)
 			requests = nil
 		}
 		at = hour
@@ -97,8 +92,8 @@ order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
 		r.Due, r.Seq = time.Duration(due), int64(len(requests))
 		requests = append(requests, r)
 	}
-	if err := rows.Err(); err != nil || at < 0 {
-		return err
+	if at >= 0 {
+		each(at, requests)
 	}
-	return each(at, requests)
+	return rows.Err()
 }

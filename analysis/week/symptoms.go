@@ -150,12 +150,12 @@ func (h *hourFigures) gpus(all []gpuHour) {
 	kinds := map[float64]int{}
 	commonest := 0.0
 	for _, g := range all {
-		if g.clockHz == nil {
+		if g.ClockHz == nil {
 			continue
 		}
 		kind := 0.0
-		if g.memoryHz != nil {
-			kind = *g.memoryHz
+		if g.MemoryHz != nil {
+			kind = *g.MemoryHz
 		}
 		kinds[kind]++
 		if kinds[kind] > kinds[commonest] || kinds[kind] == kinds[commonest] && kind > commonest {
@@ -165,18 +165,18 @@ func (h *hourFigures) gpus(all []gpuHour) {
 	var dram, throttled mean
 	var gpus, slowest, fastest float64
 	for _, g := range all {
-		dram.add(g.dramActive)
-		throttled.add(g.throttled)
-		if g.temperature != nil {
-			h.figures["max_temperature_c"] = max(h.figures["max_temperature_c"], *g.temperature)
+		dram.add(g.DRAMActive)
+		throttled.add(g.Throttled)
+		if g.Temperature != nil {
+			h.figures["max_temperature_c"] = max(h.figures["max_temperature_c"], *g.Temperature)
 		}
-		if g.clockHz == nil || g.memoryHz != nil && *g.memoryHz != commonest || g.memoryHz == nil && commonest != 0 {
+		if g.ClockHz == nil || g.MemoryHz != nil && *g.MemoryHz != commonest || g.MemoryHz == nil && commonest != 0 {
 			continue
 		}
 		gpus++
-		fastest = max(fastest, *g.clockHz)
-		if slowest == 0 || *g.clockHz < slowest {
-			slowest, h.slowest = *g.clockHz, g.name
+		fastest = max(fastest, *g.ClockHz)
+		if slowest == 0 || *g.ClockHz < slowest {
+			slowest, h.slowest = *g.ClockHz, g.Name
 		}
 	}
 	if gpus > 0 && fastest > 0 {

@@ -10,7 +10,7 @@ import (
 // lines that its quotes stand on.
 
 // CSVField reads the field that starts at an index of the line: what is between its
-// quotes (a doubled quote stays doubled) or else between the commas. next is where
+// quotes, of which a doubled one is one, or else between the commas. next is where
 // the field after it starts; beyond the length of the line there is no other.
 func CSVField(line []byte, at int) (field []byte, next int, reason string) {
 	return FieldAt(line, at, ',')
@@ -41,7 +41,11 @@ func FieldAt(line []byte, at int, separator byte) (field []byte, next int, reaso
 	if len(rest) > 0 && rest[0] != separator {
 		return nil, 0, StrayQuote
 	}
-	return text[from:end], at + len(text) - len(rest) + 1, ""
+	field = text[from:end]
+	if bytes.IndexByte(field, '"') >= 0 {
+		field = bytes.ReplaceAll(field, []byte(`""`), []byte(`"`)) // a copy
+	}
+	return field, at + len(text) - len(rest) + 1, ""
 }
 
 // closingQuote finds the quote that ends a field; a doubled quote does not.
@@ -58,7 +62,7 @@ func closingQuote(text []byte, from int) int {
 	return -1
 }
 
-// CSVFields cuts a whole line, and undoubles its quotes.
+// CSVFields cuts a whole line.
 func CSVFields(line []byte) (fields []string, reason string) { return FieldsBy(line, ',') }
 
 // FieldsBy is CSVFields with any separator.
@@ -68,7 +72,7 @@ func FieldsBy(line []byte, separator byte) (fields []string, reason string) {
 		if reason != "" {
 			return nil, reason
 		}
-		fields = append(fields, string(bytes.ReplaceAll(bytes.TrimSpace(field), []byte(`""`), []byte(`"`))))
+		fields = append(fields, string(bytes.TrimSpace(field)))
 		at = next
 	}
 	return fields, ""

@@ -94,7 +94,7 @@ func readTable(d *read.Document, out *read.Rows, of dialect) error {
 	}
 	line := read.FirstLine(d.First.Data)
 	t := newRequestTable(out)
-	t.isNone, t.saidUnit = of.isNone, d.TimeUnit
+	t.isNone, t.saidUnit, t.isSaid = of.isNone, d.TimeUnit, d.TimeUnit != "" || len(d.Columns) > 0
 	switch {
 	case len(line) > 0 && line[0] == '{':
 		err = readJSONTable(d, t, names)
@@ -178,11 +178,11 @@ func separatorOf(line []byte) byte {
 	return best
 }
 
-// fieldNames are the names of a header, unquoted.
+// fieldNames are the names of a header.
 func fieldNames(fields [][]byte) []string {
 	names := make([]string, len(fields))
 	for i, field := range fields {
-		names[i] = strings.TrimSpace(strings.ReplaceAll(string(field), `""`, `"`))
+		names[i] = strings.TrimSpace(string(field))
 	}
 	return names
 }
@@ -253,7 +253,7 @@ func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Ro
 		return err
 	}
 	t := newRequestTable(out)
-	t.saidUnit = d.TimeUnit
+	t.saidUnit, t.isSaid = d.TimeUnit, d.TimeUnit != "" || len(d.Columns) > 0
 	rows, err := d.WithLines(lines)
 	if err == io.EOF { // no row, or no column of use
 		for _, name := range names {

@@ -25,6 +25,7 @@ type requestTable struct {
 	names    [partCount]string // what the file calls each part that it has
 	units    [partCount]timeUnit
 	isKnown  [partCount]bool // the unit is settled
+	isSaid   bool            // the user says columns, or the unit
 	saidUnit string          // of an instant whose column has none; empty: its size tells it
 	clock    read.Clock
 	origin   int64 // Unix nanoseconds of arrival_ns = 0; 0 for relative times
@@ -39,6 +40,8 @@ type requestTable struct {
 	endsEarly int64 // rows whose end, or first token, is before their begin
 	untimed   int64 // rows without output tokens of requests that failed
 }
+
+var longNames = map[timeUnit]string{asWritten: "dates with times", inSeconds: "seconds", inMillis: "milliseconds", inMicros: "microseconds", inNanos: "nanoseconds"}
 
 // newRequestTable starts with no part known.
 func newRequestTable(out *read.Rows) *requestTable {
@@ -122,6 +125,9 @@ func (t *requestTable) begin(first int64) {
 	t.begun = true
 	unit := t.units[arrivesAt]
 	t.out.About.TimeUnit = unitNames[unit]
+	if t.isSaid {
+		t.out.Note("%s: read as %s", t.name(arrivesAt), longNames[unit])
+	}
 	const year2001 = 978_307_200_000_000_000 // Unix nanoseconds; no trace is as long as that
 	if unit == asWritten || first >= year2001 {
 		at := time.Unix(0, first).UTC().Truncate(time.Microsecond)

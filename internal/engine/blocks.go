@@ -20,7 +20,7 @@ type blockPool struct {
 	free   int
 	byHash map[uint64]int32 // first of the blocks with that hash
 
-	// What a lookup found, and the hash that it did not find. isStale says that one of these has changed.
+	// The hash that the last lookup did not find. isStale says that it is there now, or that a block that was found is gone.
 	wanted    uint64
 	hasWanted bool
 	isStale   bool

@@ -77,8 +77,8 @@ type Scheduler struct {
 	head    lookup      // of the sequence that waits longest
 }
 
-// lookup is what the prefix cache has of a sequence. One that waits for room is looked at in every step, and a long prompt has
-// thousands of blocks, so it is kept until the pool says that it is no longer so.
+// lookup is the blocks that the prefix cache has of a sequence. The sequence that waits longest is looked up in every step, and
+// a long prompt has thousands of blocks, so the result is kept until the pool says that it is stale.
 type lookup struct {
 	of    *Sequence
 	found []int32
@@ -180,9 +180,7 @@ func (s *Scheduler) admit(b *Batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
 		found := s.lookUpHead()
-		// The whole sequence must fit, not only its first chunk. Otherwise many
-		// long prompts would start and be preempted again.
-		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
+		if !s.fits(q, found) {
 			return
 		}
 		for _, i := range found {
@@ -213,12 +211,16 @@ func (s *Scheduler) canAdmit() bool {
 	if len(s.running) >= min(s.cfg.MaxNumSeqs, s.cfg.MaxNumBatchedTokens) {
 		return false
 	}
-	q := s.waiting[0]
-	found := s.lookUpHead()
+	return s.fits(s.waiting[0], s.lookUpHead())
+}
+
+// fits says whether there is room for a sequence of which these blocks were found. The whole sequence must fit, not only its
+// first chunk. Otherwise many long prompts would start and be preempted again.
+func (s *Scheduler) fits(q *Sequence, found []int32) bool {
 	return ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) <= s.pool.free
 }
 
-// stepsWithRoom is for how many steps, at most so many, every running sequence can decode before blocks run out.
+// stepsWithRoom is the number of steps, up to a largest, that all running sequences can decode before blocks run out.
 func (s *Scheduler) stepsWithRoom(most int) int {
 	if len(s.running)*(most/s.cfg.BlockSize+1) <= s.pool.free {
 		return most
@@ -241,8 +243,7 @@ func (s *Scheduler) stepsWithRoom(most int) int {
 	return low
 }
 
-// decoded lets every running sequence decode so many tokens, as that many steps would, and returns them all. Those whose
-// output is complete have left.
+// decoded does as many steps of decoding at once and returns all running sequences. Those whose output is complete have left.
 func (s *Scheduler) decoded(steps int) []*Sequence {
 	yielded := append(s.scratch[:0], s.running...)
 	s.scratch = yielded

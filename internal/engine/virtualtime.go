@@ -13,8 +13,8 @@ import (
 // nothing is running. A request that arrives during a step joins the next one. A token's instant is the end of its step.
 //
 // While nothing but decoding happens, the steps until the next event are one stretch: their times grow by the same amount
-// from step to step, so their sum is known without walking them. A stretch that an arrival cuts short is cut at the end of
-// the step that it falls into. So a day of traffic takes seconds.
+// from step to step, so their sum is known without walking them. An arrival ends the
+// stretch with the step in which it comes. So a day of traffic takes seconds.
 //
 // The clock is the caller's; instants may be far apart. Not safe for concurrent use.
 type Virtual struct {
@@ -58,13 +58,13 @@ func (j *Job) sequence() *Sequence {
 	return q
 }
 
-// tokenRun says that a job's tokens from one on came in successive steps, beginning with one.
+// tokenRun says that a job's tokens, from the given one on, came in successive steps, the first of them in step.
 type tokenRun struct {
 	token int
 	step  int64
 }
 
-// Noise makes an engine as uneven as a real one; the zero value is none.
+// Noise makes steps as uneven as those of a real engine; the zero value adds none.
 type Noise struct {
 	StepSD     float64       // standard deviation of a step's time, as a share of it
 	StallEvery time.Duration // mean time between two stalls, which come at random; 0: none
@@ -90,13 +90,13 @@ type Counts struct {
 	Finished                  int64
 }
 
-// stretch is one or more steps of which nothing but the contexts changes.
+// stretch is one or more steps that differ only in the lengths of their contexts.
 type stretch struct {
 	first    int64         // number of its first step
 	start    time.Duration // of that step
 	steps    int
 	stepS    float64 // seconds of the first step
-	growthS  float64 // that each step lasts longer than the one before
+	growthS  float64 // how much longer each step lasts than the one before
 	extra    time.Duration
 	isDecode bool // every running sequence yields a token in each step
 }
@@ -198,8 +198,8 @@ func (v *Virtual) End() time.Duration {
 	return v.now.end()
 }
 
-// Finish ends the steps that End spoke of, gives each request that is over to ended, and begins what comes next. What
-// arrives because a request is over is therefore too late for the step that begins at that instant, as over a network.
+// Finish ends the current steps, passes each finished request to ended, and starts what comes next. A request that is sent
+// because another has finished is therefore too late for the step that starts at that instant, as over a network.
 func (v *Virtual) Finish(ended func(*Job)) {
 	if v.now.steps == 0 {
 		v.begin(v.wakes)
@@ -310,7 +310,7 @@ func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
 	return dst
 }
 
-// begin starts the next stretch at an instant, or rests.
+// begin starts the next stretch at an instant; without work the engine is idle.
 func (v *Virtual) begin(at time.Duration) {
 	v.wakes = Never
 	if v.sched.IsIdle() {
@@ -340,7 +340,7 @@ func (v *Virtual) admitted(at time.Duration) {
 	}
 }
 
-// decodeSteps is for how many steps nothing but decoding can happen, if nobody arrives.
+// decodeSteps is the number of steps in which only decoding happens, if no request arrives; 0: the next step does more.
 func (v *Virtual) decodeSteps() int {
 	s := v.sched
 	if len(s.running) == 0 || len(s.waiting) > 0 && s.canAdmit() {
@@ -377,7 +377,7 @@ func (v *Virtual) decoding(at time.Duration, n int) stretch {
 	return s
 }
 
-// disturb puts noise on the stretch that begins. The noise of many steps is that of their mean.
+// disturb puts noise on the stretch that begins. Over n steps it averages out: its standard deviation is smaller by sqrt(n).
 func (v *Virtual) disturb() {
 	if v.noise == nil {
 		return

@@ -1,5 +1,5 @@
-// Package proof says how much a test repeats. Every day it takes one case of each kind; with TIDEMARK_PROOF=1, as in make proof, whole series: many seeds,
-// many kills, statistics.
+// Package proof has what the tests of several packages share, first of all how much a test repeats. Every day it takes one case of each
+// kind; with TIDEMARK_PROOF=1, as in make proof, whole series: many seeds, many kills, statistics.
 package proof
 
 import "os"

@@ -15,7 +15,7 @@ import (
 // serveSQL answers POST /v1/sql.
 func (s *Server) serveSQL(w http.ResponseWriter, r *http.Request, asker string) {
 	began := time.Now()
-	form, content, err := formOf(r.Header.Values("Accept"))
+	form, content, err := askedForm(r)
 	var errand worker.Errand
 	if err == nil {
 		errand, err = readErrand(w, r)

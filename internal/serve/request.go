@@ -36,6 +36,30 @@ var mediaTypes = []struct {
 	{"application/vnd.apache.parquet", "application/vnd.apache.parquet", worker.Parquet},
 }
 
+// askedForm is the form that the address says, ?format=csv, else the one that Accept likes best. Any other parameter of the address is
+// refused: who writes one believes that it does something.
+func askedForm(r *http.Request) (form worker.Form, content string, err error) {
+	var names []string
+	for _, kind := range mediaTypes {
+		names = append(names, string(kind.form))
+	}
+	const known = "the address takes format=%s alone; parameters of a query go into its body"
+	for name := range r.URL.Query() {
+		if name != "format" {
+			return "", "", bad(fmt.Sprintf("no parameter %q of the address", name), fmt.Sprintf(known, strings.Join(names, "|")))
+		}
+	}
+	if !r.URL.Query().Has("format") {
+		return formOf(r.Header.Values("Accept"))
+	}
+	for _, kind := range mediaTypes {
+		if r.URL.Query().Get("format") == string(kind.form) {
+			return kind.form, kind.content, nil
+		}
+	}
+	return "", "", bad(fmt.Sprintf("no format %q", r.URL.Query().Get("format")), fmt.Sprintf(known, strings.Join(names, "|")))
+}
+
 // formOf picks the form that Accept likes best; of equals the first in mediaTypes.
 func formOf(accept []string) (form worker.Form, content string, err error) {
 	wanted := strings.TrimSpace(strings.Join(accept, ","))

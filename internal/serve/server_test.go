@@ -448,6 +448,23 @@ func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
 	}
 }
 
+// A parameter of the address was ignored: who asked for CSV so got Arrow.
+func TestTheAddressChoosesTheForm(t *testing.T) {
+	s := serving(t, nil)
+	for query, want := range map[string]string{
+		"?format=csv": "one\n1\n", "?format=json": `{"one": 1}`, "?format=xml": `no format \"xml\"`, "?formt=csv": `no parameter \"formt\"`, "?limit=3": `no parameter \"limit\"`,
+	} {
+		response, err := s.do("POST", "/v1/sql"+query, strings.NewReader("select 1 as one"), "Accept", "application/vnd.apache.arrow.stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, got := text(t, response)
+		if isRefused := strings.HasPrefix(want, "no "); !strings.Contains(strings.ReplaceAll(got, " ", ""), strings.ReplaceAll(want, " ", "")) || (status == 400) != isRefused {
+			t.Errorf("%s: got %d %q, want %q", query, status, got, want)
+		}
+	}
+}
+
 // A file that begins like a snapshot and is none is not taken up, and /healthz says so. A server does not start with one.
 func TestASnapshotThatCannotBeOpened(t *testing.T) {
 	s := serving(t, nil)

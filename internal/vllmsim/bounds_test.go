@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // repeated is a list or an object of n members.
@@ -226,9 +227,9 @@ func FuzzTextRequest(f *testing.F) {
 func TestSlowSendersAreLetGo(t *testing.T) {
 	for _, sent := range []string{"", "POST /v1/compl", "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newPipes()
+			l := simpipe.New()
 			serveOn(t, small(), l)
-			conn := l.dial()
+			conn := dial(t, l)
 			defer conn.Close()
 			began := time.Now()
 			io.WriteString(conn, sent)

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 func TestMain(m *testing.M) {
@@ -64,37 +64,15 @@ func serveOn(t testing.TB, c Config, l net.Listener) *Server {
 	return s
 }
 
-// pipes is a listener whose connections are net.Pipes: no kernel, no buffer.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
+// dial connects to a server on a fake clock.
+func dial(t testing.TB, l *simpipe.Listener) net.Conn {
+	t.Helper()
+	conn, err := l.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
 	}
+	return conn
 }
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
-
-func (p *pipes) dial() net.Conn {
-	client, server := net.Pipe()
-	p.conns <- server
-	return client
-}
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
 
 func post(t testing.TB, url, body string) *http.Response {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // TestFixedInstants runs in fake time: every token must come at exactly its
@@ -23,7 +24,7 @@ func TestFixedInstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
 		for i := range 20 {
@@ -59,7 +60,7 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
 		began, at := timed(t, l, 6)
@@ -79,8 +80,8 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 
 // timed asks for so many tokens and says when the request went out and when
 // each token's chunk came.
-func timed(t *testing.T, l *pipes, tokens int) (began time.Time, at []time.Time) {
-	conn := l.dial()
+func timed(t *testing.T, l *simpipe.Listener, tokens int) (began time.Time, at []time.Time) {
+	conn := dial(t, l)
 	defer conn.Close()
 	body := fmt.Sprintf(`{"prompt":[300],"max_tokens":%d,"ignore_eos":true,"stream":true}`, tokens)
 	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)

@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/vllmsim/simpipe"
 )
 
 // scrape reads /metrics with Prometheus' own parser; a family's samples are
@@ -164,9 +165,9 @@ func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 		})
 	})
 	t.Run("on a pipe, which has none", func(t *testing.T) {
-		l := newPipes()
+		l := simpipe.New()
 		serveOn(t, c, l)
-		slowAndQuick(t, l.dial)
+		slowAndQuick(t, func() net.Conn { return dial(t, l) })
 	})
 }
 

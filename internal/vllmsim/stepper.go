@@ -38,7 +38,7 @@ type stepper struct {
 // catching up. A machine that was suspended must not answer with a burst.
 const mostLag = 250 * time.Millisecond
 
-// output is a sequence and whom its tokens are for.
+// output is a sequence, and the stream that its tokens go to.
 type output struct {
 	engine.Sequence
 	stream *stream

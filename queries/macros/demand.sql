@@ -3,59 +3,55 @@
 -- the start of the week. Trap: a macro's own relations, such as counted, hide one of the same name.
 -- group: traces
 
--- The requests of some traces in a week, in nanoseconds since it began (macros.arrivals_between has the rest). chosen: sources, and the only class or model of each
--- that counts; null: all. class: that of the request, else its model.
+-- The requests of some traces in a week, in nanoseconds since it began. Traces without dates have no instants and no rows. chosen: sources, and the only class or
+-- model of each that counts; null: all. class: that of the request, else its model. is_measured: it did not fail and has an answer, so that its lengths count.
+-- session_key: a number that the requests of a session share.
 --   select count(*) from macros.service_requests([{'source_id': 1, 'model': null, 'class': 'chat'}], '2026-11-16T00:00:00Z'::timestamptz, '2026-11-23T00:00:00Z'::timestamptz)
 create macro macros.service_requests(chosen, from_at, until_at) as table (
+    with origins as (
+        select
+            source_id,
+            epoch_ns(origin_at) - epoch_ns(from_at) as origin_ns
+        from raw.sources
+        where list_contains([one.source_id for one in chosen], source_id) and is_dated
+    )
+
     select
         arrivals.source_id,
         arrivals.line,
-        arrivals.at_ns - epoch_ns(from_at) as since_ns,
+        origins.origin_ns + arrivals.arrival_ns as since_ns,
         arrivals.input_tokens::integer as input_tokens,
         arrivals.output_tokens::integer as output_tokens,
-        coalesce(arrivals.class, arrivals.model) as class,
-        arrivals.session_key,
-        arrivals.is_measured
-    from macros.arrivals_between([one.source_id for one in chosen], from_at, until_at) as arrivals
+        coalesce(arrivals.class, details.model) as class,
+        hash(arrivals.source_id, coalesce(arrivals.session_id, arrivals.line::varchar)) as session_key,
+        not coalesce(details.is_failed, false) and arrivals.output_tokens > 0 as is_measured
+    from raw.arrivals
+    inner join origins on origins.source_id = arrivals.source_id
+    left join raw.arrival_details as details on details.source_id = arrivals.source_id
+        and details.line = arrivals.line
     semi join (select unnest(chosen, recursive := true)) as wanted
         on wanted.source_id = arrivals.source_id
-        and (wanted.model is null or wanted.model = arrivals.model)
+        and (wanted.model is null or wanted.model = details.model)
         and (wanted.class is null or wanted.class = arrivals.class)
+    where origins.origin_ns + arrivals.arrival_ns >= 0
+        and origins.origin_ns + arrivals.arrival_ns < epoch_ns(until_at) - epoch_ns(from_at)
 );
 
 -- What was counted in each hour, beside the single requests. A covered hour in which nothing was counted is there too. Tokens are those that a source
 -- counted, else those of the middles of its lengths; without either they are not known, and lacks_tokens says so where there were requests.
 -- is_guessed: some tokens come from the middles. is_coarse: some windows are longer than five minutes. input, output, joint: cells of the lengths, with bounds above
 -- and up to, and n requests. is_open: one has no upper bound. is_apart: prompts and answers are counted apart.
---   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [1::bigint], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.counted_hours('counts', 'lengths')
+--   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [{'source_id': 1}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.counted_hours('counts', 'lengths')
 create macro macros.counted_hours(count_table, length_table) as table (
-    with counted as (
-        select
-            * exclude (figure),
-            case when figure = 'rejections' then 'requests' else figure end as figure
-        from query_table(count_table)
-        where is_counted
-    ),
-
-    hours as (
-        select
-            hour,
-            list_sort(list(distinct source_id)) as source_ids,
-            coalesce(sum(amount) filter (where is_chosen), 0) as requests,
-            coalesce(bool_or(is_coarse and covered_s > 0), false) as is_coarse
-        from counted
-        where figure = 'requests'
-        group by hour
-    ),
-
-    said as (
+    with said as (
         select
             source_id,
             hour,
-            sum(amount) filter (where figure = 'requests' and is_chosen) as requests,
-            sum(amount) filter (where figure = 'input_tokens' and is_chosen) as input_tokens,
-            sum(amount) filter (where figure = 'output_tokens' and is_chosen) as output_tokens
-        from counted
+            sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
+            sum(amount) filter (where figure = 'input_tokens') as input_tokens,
+            sum(amount) filter (where figure = 'output_tokens') as output_tokens
+        from query_table(count_table)
+        where is_counted and is_chosen
         group by all
     ),
 
@@ -71,10 +67,11 @@ create macro macros.counted_hours(count_table, length_table) as table (
 
     known as (
         select
-            said.hour,
+            source_id,
+            hour,
             said.requests,
-            coalesce(said.input_tokens, guessed.input_tokens) as input_tokens,
-            coalesce(said.output_tokens, guessed.output_tokens) as output_tokens,
+            round(coalesce(said.input_tokens, guessed.input_tokens)) as input_tokens,
+            round(coalesce(said.output_tokens, guessed.output_tokens)) as output_tokens,
             coalesce(said.input_tokens, guessed.input_tokens) is not null and coalesce(said.output_tokens, guessed.output_tokens) is not null as is_known,
             said.input_tokens is null or said.output_tokens is null as is_guessed
         from said
@@ -84,11 +81,22 @@ create macro macros.counted_hours(count_table, length_table) as table (
     tokens as (
         select
             hour,
-            coalesce(sum(round(input_tokens)) filter (where is_known), 0)::bigint as input_tokens,
-            coalesce(sum(round(output_tokens)) filter (where is_known), 0)::bigint as output_tokens,
+            coalesce(sum(input_tokens) filter (where is_known), 0)::bigint as input_tokens,
+            coalesce(sum(output_tokens) filter (where is_known), 0)::bigint as output_tokens,
             coalesce(bool_or(not is_known and requests > 0), false) as lacks_tokens,
             coalesce(bool_or(is_known and is_guessed), false) as is_guessed
         from known
+        group by hour
+    ),
+
+    hours as (
+        select
+            hour,
+            list_sort(list(distinct source_id)) as source_ids,
+            coalesce(sum(amount) filter (where is_chosen), 0) as requests,
+            coalesce(bool_or(is_coarse and covered_s > 0), false) as is_coarse
+        from query_table(count_table)
+        where is_counted and figure in ('requests', 'rejections')
         group by hour
     ),
 
@@ -217,9 +225,9 @@ create macro macros.length_scale(length_table) as table (
 
 -- A week's demand in one row: what one reading of its requests tells. hours: single requests and counted ones (macros.counted_hours, which rates has apart) added up.
 -- Failed and empty requests count, and no length includes them; a p99 of fewer than 100 lengths is null. input_bins, output_bins: macros.length_bins, of single
--- requests. fullest: the minute with the most of them. cells: of the heat map, by 2 log2(tokens), rounded down. classes: of single requests, twelve and the
--- others. counted_classes: of counts. input, output: macros.length_scale. counted: macros.counts_left_out, and what holds for some hour of macros.counted_hours.
---   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [2::bigint], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select counted.unknown from macros.service_demand('requests', 'counts', 'lengths', 604800)
+-- requests. fullest: the minute with the most of them. cells: of the heat map, by 2 log2(tokens), rounded down. classes: twelve and the
+-- others. input, output: macros.length_scale. counted: macros.counts_left_out, and what holds for some hour of macros.counted_hours.
+--   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [{'source_id': 2}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select counted.unknown from macros.service_demand('requests', 'counts', 'lengths', 604800)
 create macro macros.service_demand(request_table, count_table, length_table, week_s) as table (
     with single as (
         select
@@ -339,29 +347,15 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
             coalesce(class, '') as name,
             count(*) as requests,
             sum(input_tokens) as input_tokens,
-            sum(output_tokens) as output_tokens,
-            row_number() over (order by sum(output_tokens) desc, coalesce(class, '')) as place
+            sum(output_tokens) as output_tokens
         from query_table(request_table)
         group by name
-    ),
-
-    shown_classes as (
-        select
-            case when place <= 12 then name else 'others' end as name,
-            sum(requests)::bigint as requests,
-            sum(input_tokens)::bigint as input_tokens,
-            sum(output_tokens)::bigint as output_tokens,
-            min(place) as place
-        from classes
-        group by all
-    ),
-
-    counted_classes as (
+        union all
         select
             coalesce(counts.class, '') as name,
-            round(counts.requests)::bigint as requests,
-            round(coalesce(counts.input_tokens, guessed.input_tokens, 0))::bigint as input_tokens,
-            round(coalesce(counts.output_tokens, guessed.output_tokens, 0))::bigint as output_tokens
+            round(counts.requests) as requests,
+            round(coalesce(counts.input_tokens, guessed.input_tokens, 0)) as input_tokens,
+            round(coalesce(counts.output_tokens, guessed.output_tokens, 0)) as output_tokens
         from (
             select
                 class,
@@ -381,6 +375,28 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
             group by class
         ) as guessed on guessed.class is not distinct from counts.class
         where counts.requests > 0
+    ),
+
+    by_name as (
+        select
+            name,
+            sum(requests) as requests,
+            sum(input_tokens) as input_tokens,
+            sum(output_tokens) as output_tokens,
+            row_number() over (order by sum(output_tokens) desc, name) as place
+        from classes
+        group by name
+    ),
+
+    shown_classes as (
+        select
+            case when place <= 12 then name else 'others' end as name,
+            sum(requests)::bigint as requests,
+            sum(input_tokens)::bigint as input_tokens,
+            sum(output_tokens)::bigint as output_tokens,
+            min(place) as place
+        from by_name
+        group by all
     )
 
     select
@@ -388,7 +404,6 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         (select minutes from minutes) as fullest,
         (select list(cells order by input, output) from cells) as cells,
         (select list(shown_classes order by place) from shown_classes) as classes,
-        (select list(counted_classes order by output_tokens desc, name) from counted_classes) as counted_classes,
         (select scale from macros.length_scale('inputs') as scale) as input,
         (select scale from macros.length_scale('outputs') as scale) as output,
         {

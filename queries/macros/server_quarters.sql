@@ -252,3 +252,59 @@ create macro macros.gpu_quarters(source_ids, from_at, until_at) as table (
         gpu,
         floor(at_s / 900)
 );
+
+-- One row per hour of which some metrics files say something: their quarters added up over all files and replicas, in order, so that a sum is the same each time. The columns of
+-- macros.server_quarters are sums, and of max_kv_used_ratio, max_waiting and kv_cache_tokens the most. A column that no file knows is null.
+--   queues  mean queue of an engine in each quarter of the hour that has looks
+--   gpus    of macros.gpu_quarters, in the hour: clock_hz and dram_active_ratio while it worked, memory_hz, throttled_ratio of its looks, temperature_c of the hottest
+--   select count(*) from macros.fleet_hours([1::bigint], ['2026-11-16T09:00:00Z'::timestamptz])
+create macro macros.fleet_hours(source_ids, hour_starts) as table (
+    with hours as (
+        select unnest(hour_starts) as hour_start
+    ),
+
+    quarters as (
+        select
+            hours.hour_start,
+            quarters.*
+        from macros.server_quarters(source_ids, list_min(hour_starts), list_max(hour_starts) + interval 1 hour) as quarters
+        inner join hours on quarters.quarter_start >= hours.hour_start
+            and quarters.quarter_start < hours.hour_start + interval 1 hour
+    ),
+
+    sums as (
+        select
+            hour_start,
+            list_sum(list(columns(* exclude (hour_start, source_id, quarter_start, max_kv_used_ratio, max_waiting, kv_cache_tokens)) order by quarter_start, source_id)),
+            max(max_kv_used_ratio) as max_kv_used_ratio,
+            max(max_waiting) as max_waiting,
+            max(kv_cache_tokens) as kv_cache_tokens,
+            list(waiting / waiting_looks order by quarter_start, source_id) filter (where waiting_looks > 0) as queues
+        from quarters
+        group by hour_start
+    ),
+
+    gpus as (
+        select
+            hours.hour_start,
+            quarters.gpu,
+            min((quarters.quarter_start, quarters.source_id)) as seen,
+            list_sum(list(sm_clock_hz order by quarter_start, source_id)) / nullif(sum(busy_looks), 0) as clock_hz,
+            nullif(max(memory_clock_hz), 0) as memory_hz,
+            list_sum(list(dram_active_ratio order by quarter_start, source_id)) / nullif(sum(dram_looks), 0) as dram_active_ratio,
+            sum(throttled_looks) / nullif(sum(throttle_looks), 0) as throttled_ratio,
+            max(max_temperature_c) as temperature_c
+        from macros.gpu_quarters(source_ids, list_min(hour_starts), list_max(hour_starts) + interval 1 hour) as quarters
+        inner join hours on quarters.quarter_start >= hours.hour_start
+            and quarters.quarter_start < hours.hour_start + interval 1 hour
+        group by hours.hour_start, quarters.gpu
+    )
+
+    select
+        hours.hour_start,
+        sums.* exclude (hour_start),
+        (select list(gpus order by seen, gpu) from gpus where gpus.hour_start = hours.hour_start) as gpus
+    from hours
+    left join sums using (hour_start)
+    where sums.hour_start is not null or exists (from gpus where gpus.hour_start = hours.hour_start)
+);

@@ -168,8 +168,8 @@ clock as (
         end,
         'read in the wrong unit, all gaps are wrong by the same factor',
         case
-            when doubt in ('seconds of this century', 'crowded') then '--speed 0.001 if they are seconds that were read as milliseconds'
-            else '--speed 1000 if they are milliseconds that were read as seconds'
+            when doubt in ('seconds of this century', 'crowded') then 'if they are seconds that were read as milliseconds: purge the source, and ingest it with --time-unit s'
+            else 'if they are milliseconds that were read as seconds: purge the source, and ingest it with --time-unit ms'
         end
     from doubts
     where doubt is not null

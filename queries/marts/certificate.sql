@@ -22,6 +22,16 @@ with looks as (
     group by run_id
 ),
 
+processes as (
+    select
+        run_id,
+        bool_or(is_several) as is_several,
+        sum(restarts)::bigint as restarts,
+        min(restarted_at_s) as restarted_at_s
+    from marts.server_processes
+    group by run_id
+),
+
 lines as (
     select
         runs.run_id,
@@ -53,9 +63,15 @@ lines as (
                     when looks.looks is null then 'not looked at'
                     else macros.counted(looks.looks, 'look') || ' at ' || case when looks.urls = 1 then '1 address' else looks.urls || ' addresses' end
                         || coalesce(', at most ' || macros.duration_text(looks.longest_gap_s) || ' apart', '')
+                        || case
+                            when processes.is_several then '; more than one server answers there: what they count is left out'
+                            when processes.restarts > 0
+                                then '; the server was restarted' || coalesce(' before ' || macros.duration_text(processes.restarted_at_s), '')
+                            else ''
+                        end
                 end,
                 bound: case when looks.looks is not null then 'at most 2.5 s apart' end,
-                outcome: case when looks.gaps = 0 then 'ok' else 'note' end,
+                outcome: case when looks.gaps = 0 and not coalesce(processes.is_several or processes.restarts > 0, false) then 'ok' else 'note' end,
                 meaning: 'where a look is missing, nothing is known of the server, and nothing is made up'
             },
             {
@@ -126,6 +142,7 @@ lines as (
     from marts.runs
     left join marts.fidelity on fidelity.run_id = runs.run_id
     left join looks on looks.run_id = runs.run_id
+    left join processes on processes.run_id = runs.run_id
 )
 
 select

@@ -15,6 +15,8 @@ with requests as (
         requests.http_status,
         requests.due_s,
         requests.sent_s,
+        requests.first_token_s,
+        requests.last_token_s,
         max(requests.last_token_s) over (partition by requests.run_id) as last_of_all_s,
         requests.ttft_s,
         requests.e2e_s,
@@ -89,7 +91,7 @@ crowds as (
     group by run_id
 ),
 
--- After the first answers, as many requests should end as start.
+-- After the first answers (as marts.trends has it), as many requests should end as start.
 kept_up as (
     select
         trends.run_id,
@@ -99,10 +101,15 @@ kept_up as (
     inner join (
         select
             run_id,
-            min(sent_s) + 2 * median(e2e_s) as from_s,
+            min(sent_s) + greatest(2 * median(e2e_s), coalesce(max(last_token_s - first_token_s) filter (where is_early), 0)) as from_s,
             max(sent_s) as until_s
-        from requests
-        where is_sent
+        from (
+            select
+                *,
+                sent_s <= 0.75e0 * min(sent_s) over (partition by run_id) + 0.25e0 * max(sent_s) over (partition by run_id) as is_early
+            from requests
+            where is_sent
+        ) as each
         group by run_id
     ) as spans on spans.run_id = trends.run_id
     inner join requests on requests.run_id = trends.run_id

@@ -64,7 +64,7 @@ told as (
 ),
 
 -- How much each counter grew from its first look to its last, whatever happened between two looks. A counter that falls started again with
--- its server: its whole value is growth.
+-- its server: its whole value is growth. Where several servers answer at an address, counters say nothing.
 counted as (
     select
         run_id,
@@ -80,8 +80,9 @@ counted as (
             run_id,
             quantity,
             value,
-            macros.counter_growth(value, lag(value) over of_series) as gain
+            case when not coalesce(processes.is_several, false) then macros.counter_growth(value, lag(value) over of_series) end as gain
         from staging.server_samples
+        left join marts.server_processes as processes using (run_id, url)
         where quantity in (
             'preemptions', 'rejections', 'accepted_tokens', 'drafts', 'acceptance_length', 'gpu_nvlink_byte_per_s', 'gpu_pcie_byte_per_s'
         )

@@ -35,7 +35,8 @@ requests as (
         coalesce(least(floor(60 * (requests.due_s - windows.first_s) / windows.due_length_s), 59), 0)::integer as block,
         requests.ttft_s,
         requests.tpot_s,
-        requests.e2e_s
+        requests.e2e_s,
+        requests.is_whole
     from staging.requests
     inner join windows on windows.run_id = requests.run_id
     where requests.is_success
@@ -67,6 +68,7 @@ gaps as (
             on measured.run_id = requests.run_id
             and measured.seq = requests.seq
         where len(measured.chunk_offsets_us) > 1
+            and not requests.is_whole
     ) as each
     group by all
 ),

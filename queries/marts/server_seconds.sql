@@ -2,7 +2,8 @@
 -- and got from it in the same second. This is what a monitoring page shows.
 --
 -- A counter's rate is over the time between two looks and is given to each second whose middle lies in that time. A counter that falls
--- started again with its server, so its whole value is growth. If two looks are more than 2.5 s apart everything is null: nothing is made up.
+-- started again with its server, so its whole value is growth; where several servers answer at the address (marts.server_processes), what counters
+-- say is null. If two looks are more than 2.5 s apart everything is null: nothing is made up.
 -- Gauges are those of the look that ends the time. What the server does not expose is null. Requests count in the second in which they were
 -- sent or ended.
 -- Kept per run.
@@ -68,9 +69,12 @@ gains as (
         part,
         labels,
         value,
-        macros.counter_growth(value, coalesce(lag(value) over of_series, 0)) as gain,
+        case
+            when not coalesce(processes.is_several, false) then macros.counter_growth(value, coalesce(lag(value) over of_series, 0))
+        end as gain,
         lag(at_s) over of_series as since_s
     from staging.server_samples
+    left join marts.server_processes as processes using (run_id, url)
     window of_series as (partition by run_id, url, quantity, part, labels order by at_s)
 ),
 

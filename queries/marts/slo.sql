@@ -32,7 +32,7 @@
 -- blocks_above       of the sixty blocks of time, hold one of these
 -- blocks_slowest     of the sixty blocks, hold one at or beyond the observed percentile, or a failed one; an interval wants ten
 -- outcome            'met', 'not met', 'undecided' or 'invalid'
--- reason             why undecided: 'stopped', 'too few samples', 'too few bursts', 'within the interval' (the bound is) or
+-- reason             why undecided: 'stopped', 'came whole' (the answers: no time per token is known), 'too few samples', 'too few bursts', 'within the interval' (the bound is) or
 --                    'on the bound' (so near it that no number would tell); else null
 -- more_requests      about so many more would decide, if they went as these; null when decided, stopped, or no number would tell
 with objectives as (
@@ -278,6 +278,8 @@ decided as (
         case
             when outcome <> 'undecided' then null
             when is_within then 'stopped' -- the rest of the plan might have been worse
+            when samples = 0 and metric in ('tpot', 'itl') and told.run_id in (select whole.run_id from staging.requests as whole where whole.is_whole)
+                then 'came whole'
             when is_few then 'too few samples'
             when not has_interval and q is not null then 'too few bursts'
             when to_tell is null then 'on the bound'

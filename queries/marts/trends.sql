@@ -1,6 +1,7 @@
 -- One row per run and level: does it climb through the run? A queue that climbs ends in a latency spike.
 --
--- A straight line is fitted through the level, from twice the median answer time after the first request until the last request is sent. The
+-- A straight line is fitted through the level, until the last request is sent, from twice the median answer time after the first request: or from
+-- when the longest answer of the first quarter has been made, where that is later, since until then long answers pile up in any server. The
 -- level is the requests in flight in the bins of marts.timeline, or the engine's queue each second. Neighbouring samples are alike, so the
 -- interval of the slope counts n (1 - rho) / (1 + rho) samples, where rho is the correlation of a residual with the next. Fewer than ten
 -- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted.
@@ -19,11 +20,19 @@ with spans as (
     select
         requests.run_id,
         any_value(runs.mode) as mode,
-        min(requests.sent_s) + 2 * median(requests.e2e_s) as from_s,
+        min(requests.sent_s) + greatest(
+            2 * median(requests.e2e_s),
+            coalesce(max(requests.last_token_s - requests.first_token_s) filter (where requests.is_early), 0)
+        ) as from_s,
         max(requests.sent_s) as until_s
-    from staging.requests
+    from (
+        select
+            *,
+            sent_s <= 0.75e0 * min(sent_s) over (partition by run_id) + 0.25e0 * max(sent_s) over (partition by run_id) as is_early
+        from staging.requests
+        where is_sent
+    ) as requests
     inner join staging.runs on runs.run_id = requests.run_id
-    where requests.is_sent
     group by requests.run_id
 ),
 

@@ -32,7 +32,8 @@
 -- lateness_s               sent_s - due_s - held_s: the client's fault, seconds
 -- ttft_s                   first_token_s - sent_s, seconds
 -- ttft_from_due_s          first_token_s - due_s: free of coordinated omission, seconds
--- tpot_s                   (last_token_s - first_token_s) / (received_tokens - 1), seconds; null below two tokens
+-- is_whole                 two tokens or more came at once: something held the answer back until it was whole
+-- tpot_s                   (last_token_s - first_token_s) / (received_tokens - 1), seconds; null below two tokens, and where is_whole
 -- e2e_s                    last_token_s - sent_s, seconds
 -- e2e_from_due_s           last_token_s - due_s, seconds
 -- wait_s                   sent_s - due_s: held and late together, seconds
@@ -76,8 +77,16 @@ select
     requests.sent_s - requests.due_s - coalesce(requests.held_s, 0) as lateness_s,
     requests.first_token_s - requests.sent_s as ttft_s,
     requests.first_token_s - requests.due_s as ttft_from_due_s,
+    macros.came_whole(
+        coalesce(requests.output_tokens_reported, requests.output_tokens_counted),
+        requests.reads,
+        len(requests.chunk_offsets_us),
+        requests.sent_s,
+        requests.first_token_s,
+        requests.last_token_s
+    ) as is_whole,
     case
-        when coalesce(requests.output_tokens_reported, requests.output_tokens_counted) >= 2
+        when coalesce(requests.output_tokens_reported, requests.output_tokens_counted) >= 2 and not is_whole
             then (requests.last_token_s - requests.first_token_s)
                 / (coalesce(requests.output_tokens_reported, requests.output_tokens_counted) - 1)
     end as tpot_s,

@@ -1,4 +1,4 @@
--- One row per gap between two chunks of a successful request that brought tokens; warm-up is left out. A chunk may hold
+-- One row per gap between two chunks of a successful request that brought tokens; warm-up is left out, and answers that came whole. A chunk may hold
 -- several tokens, so that a gap is a time per token only where each brought one.
 -- group: runs
 -- run_id   the replay
@@ -24,6 +24,7 @@ from (
         on measured.run_id = requests.run_id
         and measured.seq = requests.seq
     where requests.is_success
+        and not requests.is_whole
         and not requests.is_warm_up
         and len(measured.chunk_offsets_us) > 1
 ) as each

@@ -46,7 +46,7 @@ func (t Text) png(p *painter) error {
 		}
 	}
 	font := regular()
-	if isBold(t.Class) {
+	if IsBold(t.Class) {
 		font = boldFace()
 	}
 	o, err := p.letters(t, font)

@@ -37,7 +37,7 @@ func (s *sheet) rows(c Chart) {
 		}
 	}
 	for _, row := range c.Rows {
-		names = math.Max(names, widthOf(row.Name, isBold(row.Class)))
+		names = math.Max(names, widthOf(row.Name, IsBold(row.Class)))
 		texts = math.Max(texts, widthOf(row.Text, true))
 		r.add(row.High, c.X)
 		for _, span := range row.Spans {

@@ -50,19 +50,24 @@ func newSheet(width float64) *sheet {
 
 // boxOf is the room of a text, from its ascenders to its descenders.
 func boxOf(t Text) box {
-	w := widthOf(t.Text, isBold(t.Class))
-	left := t.X
-	switch t.Anchor {
-	case "middle":
-		left -= w / 2
-	case "end":
-		left -= w
-	}
-	return box{left, t.Y - 11, left + w, t.Y + 4}
+	left, right := t.Ends(widthOf(t.Text, IsBold(t.Class)))
+	return box{left, t.Y - 11, right, t.Y + 4}
 }
 
-// isBold says whether a class of texts is bold: all but plain ink and what has none.
-func isBold(class string) bool { return strings.ContainsAny(class, "smpxg") }
+// Ends are the left and the right end of a text of a width.
+func (t Text) Ends(width float64) (left, right float64) {
+	left = t.X
+	switch t.Anchor {
+	case "middle":
+		left -= width / 2
+	case "end":
+		left -= width
+	}
+	return left, left + width
+}
+
+// IsBold says whether a class of texts is bold: all but plain ink and what has none.
+func IsBold(class string) bool { return strings.ContainsAny(class, "smpxg") }
 
 // write writes where it is told, in as much room as there is.
 func (s *sheet) write(x, y float64, anchor, class, words string) {
@@ -77,7 +82,7 @@ func (s *sheet) write(x, y float64, anchor, class, words string) {
 	case "middle":
 		room = 2 * min(x, s.width-x)
 	}
-	t.Text = fit(t.Text, isBold(class), room)
+	t.Text = fit(t.Text, IsBold(class), room)
 	s.texts = append(s.texts, t)
 	s.taken = append(s.taken, boxOf(t))
 }

@@ -1,10 +1,10 @@
 package week_test
 
 import (
-	"strings"
 	"testing"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/proof/golden"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -65,16 +65,7 @@ func TestWhatThePageSays(t *testing.T) {
 		}), []string{"1 replica is paid for since"}, nil},
 	} {
 		html := plainly.Replace(write(t, c.r))
-		for _, want := range c.want {
-			if !strings.Contains(html, want) {
-				t.Errorf("%s: the page does not say %q", c.name, want)
-			}
-		}
-		for _, not := range c.not {
-			if strings.Contains(html, not) {
-				t.Errorf("%s: the page says %q", c.name, not)
-			}
-		}
+		golden.Says(t, c.name, html, c.want, c.not)
 	}
 }
 

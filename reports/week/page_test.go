@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/proof/golden"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -46,54 +45,20 @@ func (keeper) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 var drawing = regexp.MustCompile(`<svg (?:viewBox|[^>]*role="img")[\s\S]*?</svg>`)
 
-// golden compares with a file in testdata, and says where the whole page can be looked at.
-func golden(t *testing.T, file, got, whole string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got == string(want) {
-		return
-	}
-	seen := filepath.Join(os.TempDir(), "tidemark-"+file)
-	if err := os.WriteFile(seen, []byte(whole), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Errorf("it differs from %s\n%s\nall of it is %s: look at it, then run this test with -update", path, firstDifference(string(want), got), seen)
-}
-
-// firstDifference shows the first line in which two texts differ.
-func firstDifference(a, b string) string {
-	ones, others := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(ones), len(others)) {
-		if ones[i] != others[i] {
-			return "from line " + ones[i] + "\n" + others[i]
-		}
-	}
-	return "in their length"
-}
-
 // Drawings are tested where they are made; here the page around them is held.
 func TestPageIsAsItsGoldenFile(t *testing.T) {
 	html := whole()
-	golden(t, "week.html", drawing.ReplaceAllString(html, "<svg/>"), html)
+	golden.Check(t, "week.html", drawing.ReplaceAllString(html, "<svg/>"), html, *update)
 }
 
 func TestTheSameReportIsTheSameBytes(t *testing.T) {
 	if first, second := whole(), writeWhole(t, sample.Report()); first != second {
-		t.Errorf("two pages of the same report differ %s", firstDifference(first, second))
+		t.Errorf("two pages of the same report differ %s", golden.Difference(first, second))
 	}
 	again := sample.All()
 	for name, r := range sample.All() {
 		if first, second := write(t, r), write(t, again[name]); first != second {
-			t.Errorf("%s: two pages of the same report differ %s", name, firstDifference(first, second))
+			t.Errorf("%s: two pages of the same report differ %s", name, golden.Difference(first, second))
 		}
 	}
 }

@@ -7,18 +7,19 @@ import (
 	"testing"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/proof/golden"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
 
 func TestSummaryIsAsItsGoldenFile(t *testing.T) {
 	got := string(page.Summary(sample.Report()))
-	golden(t, "summary.md", got, got)
+	golden.Check(t, "summary.md", got, got, *update)
 	js, err := page.JSON(sample.Report())
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "summary.json", string(js), string(js))
+	golden.Check(t, "summary.json", string(js), string(js), *update)
 }
 
 func TestSummaryHasAtMostFifteenLines(t *testing.T) {

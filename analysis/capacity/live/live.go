@@ -3,6 +3,7 @@
 //
 // Before each probe it runs what the user named, sends a few small requests one after the other (the unloaded latency, by
 // which drift shows), and afterwards reads from the run's folder what the server says of its settings.
+// The run's samples say whether others used the server and whether it was started again (samples.go).
 //
 // Of a server on a GPU that nobody named, steps.go finds a first step time by a few dozen small requests.
 //
@@ -137,6 +138,7 @@ func (s *Server) send(ctx context.Context, p capacity.Probe, planned *plan.Plan)
 		return m, runErr
 	}
 	m.Replies, m.LoadS = w.outcome(m.CutAt)
+	m.Said.IsShared, m.Said.IsReplaced = observed(folder, m.Replies)
 	m.LatenessP99S = result.LatenessS.P99
 	if n := result.InputTokensReported; n > 0 && result.CachedTokensReported > 0 {
 		m.Said.CachedShare, m.Said.HasCachedShare = float64(result.CachedTokensReported)/float64(n), true

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,43 +16,13 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
 
 // The tests speak HTTP with the simulated server on a fake clock: minutes of load cost moments, and a busy machine changes no figure.
-
-// pipes is a listener without a kernel, so that fake time rules it.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.done:
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // known is the step time of the simulated server.
 var known = Steps{Base: 10e-3, Sequence: 0.4e-3, Context: 0.5e-6, Prompt: 40e-6}
@@ -71,7 +39,7 @@ func onServer(t *testing.T, c engine.Config, test func(t *testing.T, s *Server, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		listener := simpipe.New()
 		var serving sync.WaitGroup
 		serving.Go(func() { simulated.Serve(listener) })
 		crash := func() { listener.Close(); simulated.Close() }
@@ -80,7 +48,7 @@ func onServer(t *testing.T, c engine.Config, test func(t *testing.T, s *Server, 
 		runs := 0
 		test(t, &Server{
 			Settings: replay.Settings{BaseURLs: []string{"http://tiny"}, Model: "tiny", Version: "test", MetricsURLs: []string{"none"},
-				Abort: t.Context(), Dial: listener.dial, Sleep: host.TimerSleep},
+				Abort: t.Context(), Dial: listener.Dial, Sleep: host.TimerSleep},
 			Runs: t.TempDir(), Source: plan.Header{Source: "test", Seed: 7},
 			NewID: func() string { runs++; return fmt.Sprintf("run-%d", runs) },
 			Seed:  func(string) uint64 { return uint64(runs) },

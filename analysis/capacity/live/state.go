@@ -118,15 +118,19 @@ func Answered(events []capacity.Event) *capacity.Answer {
 	return last.Answer
 }
 
-// Resumable leaves out the runs that made a search invalid: of a server that died or was restarted, or of a late client.
+// Resumable leaves out the runs that made a search invalid: of a server that died, changed or was not alone, or of a late client.
 func Resumable(events []capacity.Event, maxLatenessS float64) (kept []capacity.Event) {
 	isInvalid := false
 	for _, e := range events {
 		isInvalid = isInvalid || e.Kind == "answer" && e.Answer != nil && e.Answer.Outcome == capacity.Invalid
 	}
+	var first *capacity.Said // of a run that is kept
 	for _, e := range events {
-		if isInvalid && e.Kind == "run" && e.Run != nil && (e.Run.Said.IsDead || e.Run.Said.IsRestarted || e.Run.LatenessP99S > maxLatenessS) {
+		if isInvalid && e.Kind == "run" && e.Run != nil && (e.Run.Said.IsSpoilt() || e.Run.LatenessP99S > maxLatenessS || first != nil && first.HasDrifted(e.Run.Said)) {
 			continue
+		}
+		if e.Kind == "run" && e.Run != nil && first == nil {
+			first = &e.Run.Said
 		}
 		kept = append(kept, e)
 	}

@@ -151,5 +151,14 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 	return fields
 }
 
-// Count shortens a number for a line that must fit the terminal.
-func Count(n float64) string { return strings.TrimSuffix(show.Scaled(n, ""), " ") }
+// Count shortens a number for a line that must fit the terminal. Requests are counted in millions at most, so that they stay comparable.
+func Count(n float64) string {
+	switch {
+	case n >= 1e6:
+		return show.Figures(n/1e6) + " M"
+	case n >= 1e3:
+		return show.Figures(n/1e3) + " k"
+	default:
+		return show.Figures(n)
+	}
+}

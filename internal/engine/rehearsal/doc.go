@@ -4,7 +4,7 @@
 //	play.go      the loop: what is due next, or which engine has something to end
 //	content.go   what a request's prompt shares with others, for the prefix caches
 //	route.go     which replica a request goes to
-//	summary.go   what it came to: counts and quantiles
+//	summary.go   totals and quantiles of what happened
 //
 // The order of requests is package replay/schedule's, which the load engine follows too; what a step holds is decided by
 // internal/engine's scheduler, and how long it lasts by Config.StepTime, which is the bandwidth model's. So there is one

@@ -54,7 +54,7 @@ func (r *Request) TPOT() time.Duration {
 	return (r.Last - r.First) / time.Duration(max(r.OutputTokens-1, 1))
 }
 
-// checkEvery is how many events pass between two looks at whether the caller still wants an answer.
+// checkEvery is how many events pass between two checks of the context.
 const checkEvery = 1 << 12
 
 // Play plays the requests, which come in order of due time, and gives each to over when it has ended. The pointer is valid
@@ -92,7 +92,7 @@ func Play(ctx context.Context, s Settings, requests iter.Seq2[plan.Request, erro
 	return p.err
 }
 
-// player is one rehearsal while it goes.
+// player is a rehearsal in progress.
 type player struct {
 	settings Settings
 	over     func(*Request) error

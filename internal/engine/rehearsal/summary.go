@@ -8,7 +8,7 @@ import (
 	"tidemark/internal/stat"
 )
 
-// Summary is what a rehearsal came to. Hand Add to Play and Sample to Settings.Sample, then read the rest. A request that was
+// Summary has the totals and latencies of a rehearsal. Hand Add to Play and Sample to Settings.Sample, then read the rest. A request that was
 // refused counts in Failed alone.
 type Summary struct {
 	Requests, Failed        int

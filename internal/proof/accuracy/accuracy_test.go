@@ -377,22 +377,5 @@ func ttftWorst(guesses []accuracy.Guess, predictions []analysis.Prediction) *acc
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	fmt.Printf("%s\n%s\n", name, text)
-	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s: no place for the table %s", page, name)
-	}
-	anew := before + begin + "\n" + text + "\n" + end + after
-	if *update {
-		if err := os.WriteFile(page, []byte(anew), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if anew != string(old) {
-		t.Logf("%s: %s is not what was measured now; make accuracy UPDATE=1 writes it", page, name)
-	}
+	putTable(t, page, name, text, "make accuracy", *update)
 }

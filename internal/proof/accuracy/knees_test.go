@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -112,8 +111,8 @@ func TestKnees(t *testing.T) {
 			}
 		}
 	}
-	writeKnees(t, "stages", stages.String())
-	writeKnees(t, "knees", knees.String())
+	putTable(t, "../../../docs/capacity-knees.md", "stages", stages.String(), "make capacity-knees", *updateKnees)
+	putTable(t, "../../../docs/capacity-knees.md", "knees", knees.String(), "make capacity-knees", *updateKnees)
 }
 
 // figures writes a number with three figures, and nothing where the file says nothing.
@@ -129,31 +128,6 @@ func duration(seconds float64) string {
 		return "-"
 	}
 	return show.Duration(seconds)
-}
-
-// writeKnees puts a table into its place on the page.
-func writeKnees(t *testing.T, name, text string) {
-	t.Helper()
-	const page = "../../../docs/capacity-knees.md"
-	fmt.Println(text)
-	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s: no place for the table %s", page, name)
-	}
-	anew := before + begin + "\n" + text + "\n" + end + after
-	if *updateKnees {
-		if err := os.WriteFile(page, []byte(anew), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if anew != string(old) {
-		t.Logf("%s: %s is not what was rehearsed now; make capacity-knees UPDATE=1 writes it", page, name)
-	}
 }
 
 // llama405 is the checkpoint meta-llama/Llama-3.1-405B-FP8: attention, head and two layers' MLP stay in BF16, which gives the 56.8 GiB

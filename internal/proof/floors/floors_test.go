@@ -67,6 +67,7 @@ var floor = map[string]int{
 	"internal/engine":                        0,
 	"internal/engine/rehearsal":              3,
 	"internal/vllmsim":                       1,
+	"internal/vllmsim/simpipe":               0,
 	"internal/vllmsim/simprocess":            2,
 	"internal/hint":                          -1,
 	"internal/jsonscan":                      -1,
@@ -107,6 +108,7 @@ var floor = map[string]int{
 	"ingest/collect":                         2,
 	"internal/proof/realprometheus":          0,
 	"internal/proof":                         -1,
+	"internal/proof/golden":                  -1,
 }
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests

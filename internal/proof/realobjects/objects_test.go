@@ -32,6 +32,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"tidemark/internal/proof"
 	"tidemark/internal/store/objects"
 )
 
@@ -48,7 +49,7 @@ type s3 struct {
 // start makes the server, points the AWS variables of the test at it, and makes a bucket, which keeps old versions.
 func start(t *testing.T) *s3 {
 	t.Helper()
-	s := &s3{folder: t.TempDir(), port: freePort(t)}
+	s := &s3{folder: t.TempDir(), port: proof.FreePort(t)}
 	s.files = filepath.Join(s.folder, "files")
 	for _, folder := range []string{"objects", "versions"} {
 		if err := os.MkdirAll(filepath.Join(s.files, folder), 0o700); err != nil {
@@ -112,16 +113,6 @@ func (s *s3) makeBucket(t *testing.T, name string) {
 	if err := errors.Join(admin.MakeBucket(t.Context(), name, minio.MakeBucketOptions{}), admin.EnableVersioning(t.Context(), name)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func writeCertificate(t *testing.T, folder string) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/ingest/collect"
+	"tidemark/internal/proof"
 )
 
 // minutes of load. Everything is looked at every second, and collected by five seconds.
@@ -23,7 +24,7 @@ const load = 2 * time.Minute
 // TestTwoSimulatorsUnderLoad: what was collected is what the servers counted, though one of them was started again.
 func TestTwoSimulatorsUnderLoad(t *testing.T) {
 	p := build(t)
-	ports := []int{freePort(t), freePort(t)}
+	ports := []int{proof.FreePort(t), proof.FreePort(t)}
 	simulate := func(port int) func() {
 		return start(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), p.binary, "simulate", "--gpu", "H100", "--model", "llama-3.1-8b", "--served-model-name", "llama", "--port", fmt.Sprint(port))
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof"
 )
 
 // folder of prometheus and promtool.
@@ -30,17 +31,6 @@ func folder(t *testing.T) string {
 		t.Fatal("PROMETHEUS_FOLDER is not set: make test-prometheus sets it")
 	}
 	return folder
-}
-
-// freePort is one that nobody listens on now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // start runs a program until the test ends or stop is called, and waits until an address answers.
@@ -90,7 +80,7 @@ func serve(t *testing.T, data, configuration string, flags ...string) *prometheu
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &prometheus{direct: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}
+	p := &prometheus{direct: fmt.Sprintf("http://127.0.0.1:%d", proof.FreePort(t))}
 	start(t, p.direct+"/-/ready", filepath.Join(folder(t), "prometheus"), append([]string{
 		"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=60d", "--web.listen-address=" + strings.TrimPrefix(p.direct, "http://"), "--log.level=warn",
 	}, flags...)...)

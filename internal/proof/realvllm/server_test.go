@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof"
 )
 
 const (
@@ -86,7 +87,7 @@ func start(t *testing.T, core string) (baseURL string) {
 	if _, err := os.Stat(filepath.Join(place, "model.stamp")); err != nil {
 		t.Fatalf("no vLLM in %s: run internal/proof/realvllm/setup.sh (make test-vllm does), or set VLLM_BASE_URL", place)
 	}
-	port := freePort(t)
+	port := proof.FreePort(t)
 	log, err := os.CreateTemp(t.TempDir(), "vllm-*.log")
 	if err != nil {
 		t.Fatal(err)
@@ -181,16 +182,6 @@ func waitHealthy(t *testing.T, baseURL string, ended <-chan struct{}) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func tail(path string) string {

@@ -156,9 +156,17 @@ func same(t *testing.T, path, folder string) {
 // parts are the files of the lake, without the manifest's opinion.
 func parts(t *testing.T, folder string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(folder, "lake"), func(path string, entry os.DirEntry, err error) error {
+	for _, path := range filesIn(t, filepath.Join(folder, "lake")) {
+		found = append(found, strings.TrimPrefix(path, folder+"/lake/"))
+	}
+	return found
+}
+
+func filesIn(t *testing.T, folder string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			found = append(found, strings.TrimPrefix(path, folder+"/lake/"))
+			found = append(found, path)
 		}
 		return err
 	})
@@ -371,18 +379,14 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 
 func filesWith(t *testing.T, folder, word string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
+	for _, path := range filesIn(t, folder) {
 		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 			found = append(found, path)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return found
 }

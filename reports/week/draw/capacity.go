@@ -160,7 +160,7 @@ func drawCapacity(s *sheet, r *week.Report) {
 		top += rowHeight
 	}
 	for i, k := range s.keys {
-		s.text(inset, top-13-float64(len(s.keys)-1-i)*rowHeight, "", k.class, fit(k.text, isBold(k.class), s.width))
+		s.text(inset, top-13-float64(len(s.keys)-1-i)*rowHeight, "", k.class, fit(k.text, plot.IsBold(k.class), s.width))
 	}
 	g := plot.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + 220, X: plot.Scale{From: from, To: to},
 		Y: plot.Scale{From: -math.Log10(misses.worst), To: -math.Log10(misses.best)}}

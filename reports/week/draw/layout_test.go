@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -15,6 +16,13 @@ import (
 
 var plans = map[string]func(*week.Report) plan{
 	"need": needPlan, "demand": demandPlan, "heat map": heatMapPlan, "capacity": capacityPlan, "felt": feltPlan, "steps": stepsPlan, "cost": costPlan, "forecast": forecastPlan,
+}
+
+// allWeeks are the samples and the odd ones.
+func allWeeks() map[string]*week.Report {
+	weeks := sample.All()
+	maps.Copy(weeks, odd())
+	return weeks
 }
 
 // odd are weeks that a page seldom shows and that a drawing has to bear.
@@ -132,11 +140,7 @@ func ptr[T any](v T) *T { return &v }
 
 // eachLayout lays out every figure of every week at both widths.
 func eachLayout(t *testing.T, look func(t *testing.T, figure string, p plan, s *sheet)) {
-	weeks := sample.All()
-	for name, r := range odd() {
-		weeks[name] = r
-	}
-	for name, r := range weeks {
+	for name, r := range allWeeks() {
 		for figure, make := range plans {
 			p := make(r)
 			if p.on == nil {
@@ -210,11 +214,7 @@ func TestAnHourHasTheSamePlaceInEveryChart(t *testing.T) {
 }
 
 func TestTitlesAreFindings(t *testing.T) {
-	weeks := sample.All()
-	for name, r := range odd() {
-		weeks[name] = r
-	}
-	for name, r := range weeks {
+	for name, r := range allWeeks() {
 		for figure, make := range plans {
 			p := make(r)
 			if p.on == nil {

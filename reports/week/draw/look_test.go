@@ -66,11 +66,7 @@ func TestLook(t *testing.T) {
 	if dir == "" {
 		t.Skip("TIDEMARK_DRAW_LOOK names no folder")
 	}
-	weeks := sample.All()
-	for name, r := range odd() {
-		weeks[name] = r
-	}
-	for name, r := range weeks {
+	for name, r := range allWeeks() {
 		if only := os.Getenv("TIDEMARK_DRAW_WEEK"); only != "" && only != name {
 			continue
 		}

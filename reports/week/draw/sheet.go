@@ -62,22 +62,10 @@ func (s *sheet) plate() *plot.Plate {
 	return &plot.Plate{Width: s.width, Height: s.height, Grids: s.grids, Leaders: s.leaders, Texts: s.texts}
 }
 
-// isBold says whether a class of texts is bold: all but plain ink and what has no class.
-func isBold(class string) bool {
-	return strings.ContainsAny(class, "smpxg")
-}
-
 // textBox is the room of a text, from its ascenders to its descenders.
 func textBox(t plot.Text) box {
-	w := textWidth(t.Text, isBold(t.Class))
-	left := t.X
-	switch t.Anchor {
-	case "middle":
-		left -= w / 2
-	case "end":
-		left -= w
-	}
-	return box{left, t.Y - 11, left + w, t.Y + 4}
+	left, right := t.Ends(textWidth(t.Text, plot.IsBold(t.Class)))
+	return box{left, t.Y - 11, right, t.Y + 4}
 }
 
 // text writes where it is told.
@@ -144,7 +132,7 @@ func (s *sheet) mark(g plot.Grid, x0, y0, x1, y1 float64) {
 
 // beside looks along a line for a place to write its name: just above it or just below it, from the right to the left.
 func (s *sheet) beside(g plot.Grid, points []plot.Point, class, text string) bool {
-	w := textWidth(text, isBold(class))
+	w := textWidth(text, plot.IsBold(class))
 	for x := g.Right - w - 3; x >= g.Left+3; x -= 4 {
 		high, low, ok := reach(g, points, x-2, x+w+2)
 		if !ok {
@@ -231,7 +219,7 @@ func (s *sheet) names(g plot.Grid, endings ...ending) {
 		if math.Abs(at[i]-e.y) > 3 {
 			s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: g.Right + 1, Y: e.y}, {X: g.Right + 8, Y: at[i]}}, Stroke: e.stroke})
 		}
-		s.text(g.Right+10, at[i]+4.5, "", e.class, fit(e.text, isBold(e.class), s.width-g.Right-10))
+		s.text(g.Right+10, at[i]+4.5, "", e.class, fit(e.text, plot.IsBold(e.class), s.width-g.Right-10))
 	}
 }
 
@@ -377,11 +365,11 @@ func (s *sheet) stacked(h *head) float64 {
 	}
 	x := float64(inset)
 	for i, k := range s.keys { // as many names in a row as fit
-		w := textWidth(k.text, isBold(k.class))
+		w := textWidth(k.text, plot.IsBold(k.class))
 		if i == 0 || x+w > s.width {
 			y, x = y+rowHeight, inset
 		}
-		s.text(x, y, "", k.class, fit(k.text, isBold(k.class), s.width-2*inset))
+		s.text(x, y, "", k.class, fit(k.text, plot.IsBold(k.class), s.width-2*inset))
 		x += w + 14
 	}
 	top := y + 13
@@ -393,21 +381,21 @@ func (s *sheet) stacked(h *head) float64 {
 
 // wrapped writes a note in one row, in its short form, or in two rows.
 func (s *sheet) wrapped(y float64, class, text, short string) float64 {
-	if textWidth(text, isBold(class)) <= s.width-2*inset {
+	if textWidth(text, plot.IsBold(class)) <= s.width-2*inset {
 		s.text(inset, y+rowHeight, "", class, text)
 		return y + rowHeight
 	}
-	if len(short) > 4 && textWidth(short, isBold(class)) <= s.width-2*inset {
+	if len(short) > 4 && textWidth(short, plot.IsBold(class)) <= s.width-2*inset {
 		s.text(inset, y+rowHeight, "", class, short)
 		return y + rowHeight
 	}
 	words := strings.Split(text, " ")
 	n := len(words)
-	for n > 1 && textWidth(strings.Join(words[:n], " "), isBold(class)) > s.width-2*inset {
+	for n > 1 && textWidth(strings.Join(words[:n], " "), plot.IsBold(class)) > s.width-2*inset {
 		n--
 	}
-	s.text(inset, y+rowHeight, "", class, fit(strings.Join(words[:n], " "), isBold(class), s.width-2*inset))
-	s.text(inset, y+2*rowHeight, "", class, fit(strings.Join(words[n:], " "), isBold(class), s.width-2*inset))
+	s.text(inset, y+rowHeight, "", class, fit(strings.Join(words[:n], " "), plot.IsBold(class), s.width-2*inset))
+	s.text(inset, y+2*rowHeight, "", class, fit(strings.Join(words[n:], " "), plot.IsBold(class), s.width-2*inset))
 	return y + 2*rowHeight
 }
 
