@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/internal/escape"
 	"tidemark/reports/style"
 )
 
@@ -157,7 +158,12 @@ func (p *page) write(w io.Writer) error {
 		return err
 	}
 	d.Contents = p.contents
-	return shared.ExecuteTemplate(w, "page.html", d)
+	var out strings.Builder
+	if err := shared.ExecuteTemplate(&out, "page.html", d); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, escape.Direction(out.String()))
+	return err
 }
 
 // top is the first screen and the line above it.

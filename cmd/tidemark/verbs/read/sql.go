@@ -90,6 +90,9 @@ func (f *sqlFlags) run() error {
 		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 	}
+	if limits.Files {
+		ctx = warehouse.WithFiles(ctx)
+	}
 	err = leavingAtOnce(ctx, func() error {
 		return f.WithWarehouse(ctx, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return shell.Ask(ctx, w, query, limits, rows, func(text string) { f.Tell("%s", text) })
@@ -151,6 +154,9 @@ func (f *sqlFlags) runShell(limits shell.Limits) error {
 		Open: func(ctx context.Context, path string, use func(context.Context, *warehouse.Warehouse) error) error {
 			before := f.Warehouse
 			f.Warehouse = path
+			if limits.Files {
+				ctx = warehouse.WithFiles(ctx)
+			}
 			err := f.WithWarehouse(ctx, warehouse.ReadOnly, use)
 			if err != nil {
 				f.Warehouse = before
