@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -75,5 +76,20 @@ insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_toke
 	}
 	if _, _, err := Make(t.Context(), w.DB(), f, Options{Week: "2026-W49"}); err == nil || !strings.Contains(err.Error(), "no data of week 2026-W49") {
 		t.Errorf("after the span: %v", err)
+	}
+}
+
+// A page of 168 missing hours came of a week that only a few minutes of counts reach into: no hour of it is covered.
+func TestAWeekWithoutACoveredHourIsNoPage(t *testing.T) {
+	w := warehousetest.Open(t, `
+insert into raw.sources (source_id, name, collection, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, reader_version, ingested_at) values
+    (1, 'rates', 'rates', 'lengths', 'lengths', 'p', 'a', 1, 1, 1, 0, timestamptz '2026-11-11 10:00:00+00', true, 4, now());
+insert into raw.rate_windows (source_id, window_from_s, window_until_s, requests) values (1, 0, 300, 20), (1, 300, 600, 20);
+insert into raw.length_cells (source_id, input_above, input_up_to, output_above, output_up_to, requests) values (1, 0, 100, 0, 10, 1);
+`)
+	f := aService(t, "time_zone: UTC\ntraffic: [rates]")
+	_, _, err := Make(t.Context(), w.DB(), f, Options{Week: "2026-W46"})
+	if err == nil || !strings.Contains(err.Error(), "has no covered hour in week 2026-W46, 2026-11-09 to 2026-11-15") || !strings.Contains(hint.Of(err), "rates from 2026-11-11 10:00 to 2026-11-11 10:09") || hint.IsMisuse(err) {
+		t.Errorf("got %v (%s)", err, hint.Of(err))
 	}
 }

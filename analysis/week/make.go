@@ -108,10 +108,19 @@ func (m *maker) chooseWeek(asked string) error {
 			return nil
 		}
 	}
-	err := hint.Errorf("service %s has no data of week %s, %s to %s", m.file.Service, week, r.FromDay, r.UntilDay)
 	if asked == "" {
-		err = hint.Errorf("service %s has no whole week of data", m.file.Service)
+		return m.hintOfData(hint.Errorf("service %s has no whole week of data", m.file.Service))
 	}
+	return m.hintOfData(m.noData("has no data of"))
+}
+
+// noData is the error of a week that has none. how: has no data of, has no covered hour in.
+func (m *maker) noData(how string) *hint.Error {
+	return hint.Errorf("service %s %s week %s, %s to %s", m.file.Service, how, m.report.Week, m.report.FromDay, m.report.UntilDay)
+}
+
+// hintOfData says what data there is.
+func (m *maker) hintOfData(err *hint.Error) error {
 	if len(m.parts) == 0 {
 		return err.Hint("there is no data of it at all: ingest some")
 	}
@@ -143,6 +152,9 @@ func (m *maker) addUpWeeks() error {
 	r := m.report
 	fillUsual(w.week, w.hours, before)
 	r.Hours, r.Sums, r.Gaps = w.hours, added(w.week, w.hours), gaps(w.hours)
+	if r.Sums.MissingHours == len(r.Hours) {
+		return m.hintOfData(m.noData("has no covered hour in"))
+	}
 	r.Fullest, r.Classes, r.FailedRequests = w.demand.Fullest, w.demand.Classes, w.demand.failed()
 	r.Shape.Cells = w.demand.Cells
 	for _, b := range before {

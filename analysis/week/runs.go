@@ -10,7 +10,7 @@ import (
 )
 
 // fillRuns lists the replays of the week: runs on the service's model and GPU that began in it, or that sent traffic of it whenever that was,
-// oldest first. A run that is not valid is listed with the reason. The lengths that each run sent are compared with those of the week.
+// oldest first. Those of a search for capacity are no replays of it. A run that is not valid is listed with the reason. The lengths that each run sent are compared with those of the week.
 func (m *maker) fillRuns() error {
 	w := m.weeks[len(m.weeks)-1]
 	d := m.report.Deployment
@@ -36,6 +36,7 @@ from marts.runs as runs
 left join judged on judged.run_id = runs.run_id
 left join checked on checked.run_id = runs.run_id
 where (runs.started_at >= ? and runs.started_at < ? or list_contains(string_split(?, chr(10)), runs.run_id)) and runs.gpu = ? and runs.catalog_model = ?
+	and runs.run_id not in (select run_id from marts.capacity_runs where run_id is not null)
 order by runs.started_at, runs.run_id`, w.week.Start().UTC(), w.week.End().UTC(), strings.Join(sent, "\n"), d.GPU, d.Model)
 	if err != nil {
 		return err

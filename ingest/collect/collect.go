@@ -46,7 +46,7 @@ type Settings struct {
 // Steps between two instants of a series, each a multiple of the first. The zero value is DefaultSteps.
 type Steps struct{ Counters, GPUs, Histograms time.Duration }
 
-// DefaultSteps: rates and gauges are wanted by the minute. A histogram has some twenty series per replica, and its hours are
+// DefaultSteps: rates, tokens and gauges are wanted by the minute. A histogram has some twenty series per replica, and its hours are
 // all that is shown: by the quarter of an hour it costs a fifteenth of what it would by the minute, and the hours of every time zone
 // begin at a quarter of UTC's.
 var DefaultSteps = Steps{Counters: time.Minute, GPUs: 5 * time.Minute, Histograms: 15 * time.Minute}
@@ -114,9 +114,19 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	if !hasAny(groups, "gpus") {
 		result.Notes = append(result.Notes, "no GPU figures: the server has no series of the DCGM exporter that belong to this service")
 	}
+	if note := s.fit(file, ask.rhythm(ctx, ofEngine, selector, newest)); note != "" {
+		result.Notes = append(result.Notes, note)
+	}
 	var questions []question
 	for _, g := range groups {
-		questions = append(questions, missing(g, file.asked[g.name], s.Since, earlier(newest, s.Until))...)
+		if g.name == counts || g.name == tokenSums {
+			g.step = s.Steps.Counters
+		}
+		since := s.Since
+		if g.name == tokenSums && len(file.asked[tokenSums]) == 0 {
+			since = file.since(since) // up to 0.1.0 they were asked for by the quarter of an hour
+		}
+		questions = append(questions, missing(g, file.asked[g.name], since, earlier(newest, s.Until))...)
 	}
 	defer func() { result.Requests = ask.requests }()
 	series, silences := map[string]int{}, 0
@@ -159,6 +169,28 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 		result.Notes = append(result.Notes, nothing)
 	}
 	return result, file.sync()
+}
+
+// fit sets how often counters are asked for: as the file has it, or by how often the service is scraped. note: the file does not fit that.
+func (s *Settings) fit(file *growing, rhythm time.Duration) (note string) {
+	fitting := s.Steps.Counters
+	if rhythm > fitting {
+		fitting = stepOver(rhythm)
+	}
+	if file.isNew {
+		file.head.CounterS = fitting.Seconds()
+	}
+	s.Steps.Counters = time.Duration(file.head.CounterS * float64(time.Second))
+	scraped := fmt.Sprintf("the service is scraped every %s", rhythm)
+	switch {
+	case rhythm <= DefaultSteps.Counters:
+		return ""
+	case s.Steps.Counters < fitting:
+		return fmt.Sprintf("%s, and the file asks every %s: its busiest five minutes are too high; --fresh begins again by %s", scraped, s.Steps.Counters, fitting)
+	case fitting%rhythm != 0:
+		return scraped + ": its busiest five minutes are off by what comes between two scrapes; scrape every 60 s or more often"
+	}
+	return fmt.Sprintf("%s: bursts within that time are not seen, and counters are asked for every %s", scraped, s.Steps.Counters)
 }
 
 func hasAny(groups []group, name string) bool {

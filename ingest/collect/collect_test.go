@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +26,7 @@ type prometheus struct {
 	names      []string
 	ofPods     bool // DCGM's series belong to the engine's pods
 	mostPoints int
+	rhythm     float64      // seconds between two of its samples; 0: it does not say
 	newest     float64      // of its samples, Unix seconds; 0: as new as what is asked for
 	asked      []url.Values // of query_range
 	refuse     func(w http.ResponseWriter, r *http.Request) bool
@@ -56,6 +59,14 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if at := number(r.Form.Get("time")); strings.Contains(r.Form.Get("query"), "timestamp(") {
 			if newest := p.newestAt(at); newest > 0 {
 				result = fmt.Sprintf(`[{"metric":{},"value":[%f,"%f"]}]`, at, newest)
+			}
+		} else if strings.HasSuffix(r.Form.Get("query"), "[30m]") {
+			values := []string{}
+			for i := range 10 {
+				values = append(values, fmt.Sprintf(`[%f,"1"]`, at-float64(i)/100+float64(i-9)*p.rhythm))
+			}
+			if p.rhythm > 0 {
+				result = fmt.Sprintf(`[{"metric":{},"values":[%s]},{"metric":{},"values":[%s]}]`, strings.Join(values, ","), strings.Join(values, ","))
 			}
 		} else if p.ofPods {
 			result = `[{"metric":{},"value":[1,"2"]}]`
@@ -170,8 +181,8 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)
 	result := run(t, s)
-	if !result.IsNew || result.Requests != 5+2*3 || len(p.asked) != 6 {
-		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, one about the newest sample, and three days of two groups", result, len(p.asked))
+	if !result.IsNew || result.Requests != 8+2*3 || len(p.asked) != 6 {
+		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, one about the newest sample, three about how far samples are apart, and three days of two groups", result, len(p.asked))
 	}
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "no GPU figures") {
 		t.Errorf("got the notes %q", result.Notes)
@@ -196,6 +207,46 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	s.Since = instant("2026-11-15 23:00:00") // what was before
 	run(t, s)
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-15 23:00:00"), instant("2026-11-15 23:59:00"))
+}
+
+// Tokens were asked for by the quarter of an hour, so an hour in which a replica came up kept its requests and lost their tokens.
+func TestTokensAreAskedForAsOftenAsRequests(t *testing.T) {
+	p := &prometheus{names: []string{"vllm:request_prompt_tokens_count", "vllm:request_prompt_tokens_bucket"}}
+	s := settings(t, p)
+	run(t, s) // a file that lacks them, as one of an earlier version
+	p.names, p.asked = append(p.names, "vllm:request_prompt_tokens_sum", "vllm:request_generation_tokens_sum"), nil
+	s.Since, s.Until = time.Time{}, instant("2026-11-18 00:31:00")
+	run(t, s)
+	p.asked = slices.DeleteFunc(p.asked, func(q url.Values) bool {
+		return q.Get("query") != `{__name__=~"vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_sum",model_name="llama"}`
+	})
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-18 00:31:00"))
+}
+
+// Scraped every two minutes and asked by the minute, three scrapes fell into five minutes, whose rate was 1.2 times too high.
+func TestCountersAreAskedForAsTheyAreScraped(t *testing.T) {
+	for _, c := range []struct {
+		rhythm, step float64
+		says         string
+	}{
+		{15, 60, ""},
+		{60, 60, ""},
+		{120, 120, "the service is scraped every 2m0s: bursts within that time are not seen, and counters are asked for every 2m0s"},
+		{90, 180, "every 3m0s"},
+		{70, 300, "off by what comes between two scrapes"},
+	} {
+		p := &prometheus{names: vllm, rhythm: c.rhythm}
+		s := settings(t, p)
+		notes := strings.Join(run(t, s).Notes, "\n")
+		if got := number(p.asked[0].Get("step")); got != c.step || !strings.Contains(notes, c.says) || c.says == "" && strings.Contains(notes, "scraped") {
+			t.Errorf("scraped every %v s: asked every %v s, want %v; notes %s", c.rhythm, got, c.step, notes)
+		}
+		p.asked, p.rhythm, s.Since, s.Until = nil, 120, time.Time{}, s.Until.Add(time.Hour) // the file has its step
+		notes = strings.Join(run(t, s).Notes, "\n")
+		if got := number(p.asked[0].Get("step")); got != c.step || (c.step < 120) != strings.Contains(notes, "--fresh begins again by 2m0s") {
+			t.Errorf("a file by %v s: asked every %v s; notes %s", c.step, got, notes)
+		}
+	}
 }
 
 // What a server that lags did not have yet was never asked for again.
@@ -255,6 +306,24 @@ func TestQuestionsAreSplitAtLimits(t *testing.T) {
 	s.Steps = Steps{time.Second, 2 * time.Second, 2 * time.Second} // a day has 86,400 of the first
 	run(t, s)
 	whole(t, p.instants(t)["1"], 1, instant("2026-11-16 00:07:00"), instant("2026-11-18 00:10:30"))
+}
+
+// An answer of 2.7 MB that unpacks to gigabytes took 3.1 GB.
+func TestAnAnswerThatUnpacksToMuchIsRefused(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write([]byte(`{"status":"success","data":[`))
+	w.Write(bytes.Repeat([]byte(" "), 80<<20))
+	w.Write([]byte(`]}`))
+	w.Close()
+	s := settings(t, &prometheus{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed.Bytes())
+		return true
+	}})
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "is larger than 64 MB") || !strings.Contains(hint.Of(err), "metrics_selector") {
+		t.Errorf("%d bytes: got %v", packed.Len(), err)
+	}
 }
 
 func TestGPUsOfTheServicesPods(t *testing.T) {

@@ -107,9 +107,10 @@ func (g *growing) read() error {
 			case found.ID != g.head.ID || found.Selector != g.head.Selector:
 				return hint.Misuse("collect: %s is of the service %s and the selector {%s}", g.path, found.Service, found.Selector).
 					Hint("--fresh begins again and keeps this file beside it")
-			case found.CounterS != g.head.CounterS || found.GPUS != g.head.GPUS || found.HistogrS != g.head.HistogrS:
+			case found.GPUS != g.head.GPUS || found.HistogrS != g.head.HistogrS:
 				return hint.Misuse("collect: %s was begun with other steps", g.path).Hint("--fresh begins again and keeps this file beside it")
 			}
+			g.head.CounterS = found.CounterS
 		} else {
 			var asked askedFor
 			rest, isAnswer := bytes.CutPrefix(begin, []byte(`{"asked":`))
@@ -145,12 +146,20 @@ func lineOf(lines *bufio.Reader) (begin []byte, length int64, err error) {
 
 // until is the last instant that was asked about by the counters; zero: none was.
 func (g *growing) until() (last time.Time) {
-	for _, s := range g.asked["counters"] {
+	for _, s := range g.asked[counts] {
 		if s.until.After(last) {
 			last = s.until
 		}
 	}
 	return last
+}
+
+// since is the first instant that was asked about by the counters, where it is before another.
+func (g *growing) since(first time.Time) time.Time {
+	for _, s := range g.asked[counts] {
+		first = earlier(s.from, first)
+	}
+	return first
 }
 
 // add appends an answer and says how many series are in it. A line is whole or not there.
@@ -168,10 +177,12 @@ func (g *growing) add(q question, answer []byte) (series int, written int64, err
 	if err != nil {
 		return 0, 0, err
 	}
+	line.Grow(len(asked) + len(answer) + 16)
 	line.WriteString(`{"asked":`)
 	line.Write(asked)
 	line.WriteByte(',')
 	var object bytes.Buffer
+	object.Grow(len(answer))
 	if err := json.Compact(&object, answer); err != nil || object.Len() < 2 || object.Bytes()[0] != '{' {
 		return 0, 0, hint.Errorf("collect: the answer for %s to %s was cut", q.from.Format(time.RFC3339), q.until.Format(time.RFC3339)).Hint("ask again: what was answered is kept")
 	}

@@ -25,6 +25,13 @@ var (
 // ofDCGM begins the names of DCGM's exporter. The seed's other names of a GPU's quantities are columns of files, which no Prometheus has.
 const ofDCGM = "DCGM_FI_"
 
+// tokenSums is the group of the sums of the histograms of lengths. They are asked for as often as requests are counted: what a counter
+// grows before its second value, or across a gap, is in no hour, and an hour must not lose tokens whose requests it keeps.
+const tokenSums = "tokens"
+
+// counts is the group of what is counted, and of gauges.
+const counts = "counters"
+
 // known are the names that are asked for, as regular expressions, by group; "engines" are all of engines and gateways, wanted or not.
 var known = sync.OnceValue(func() map[string][]string {
 	names := map[string][]string{}
@@ -61,9 +68,13 @@ var known = sync.OnceValue(func() map[string][]string {
 				add("counters", pattern+"(_total)?")
 			case kind == "gauge" && slices.Contains(wantedGauges, quantity):
 				add("counters", pattern)
-			case kind == "histogram" && quantity == "input_tokens": // its count is that of requests, by the minute
+			case kind == "histogram" && quantity == "input_tokens": // its count is that of requests
 				add("counters", pattern+"_count")
-				add("histograms", pattern+"_(bucket|sum)")
+				add("tokens", pattern+"_sum")
+				add("histograms", pattern+"_bucket")
+			case kind == "histogram" && quantity == "output_tokens":
+				add("tokens", pattern+"_sum")
+				add("histograms", pattern+"_(bucket|count)")
 			case kind == "histogram" && slices.Contains(wantedHistograms, quantity):
 				add("histograms", pattern+"_(bucket|sum|count)")
 			}
@@ -105,17 +116,20 @@ func (s *server) groups(ctx context.Context, settings Settings, matchers string)
 	if err != nil {
 		return nil, nil, err
 	}
-	counters, histograms := of("counters", names), of("histograms", names)
-	if len(counters)+len(histograms) == 0 {
+	counters, tokens, histograms := of("counters", names), of("tokens", names), of("histograms", names)
+	if len(counters)+len(tokens)+len(histograms) == 0 {
 		return nil, nil, s.noneFound(ctx, settings, matchers)
 	}
 	if len(counters) > 0 {
-		groups = append(groups, group{"counters", settings.Steps.Counters, selectorOf(counters, matchers)})
+		groups = append(groups, group{counts, settings.Steps.Counters, selectorOf(counters, matchers)})
+	}
+	if len(tokens) > 0 {
+		groups = append(groups, group{tokenSums, settings.Steps.Counters, selectorOf(tokens, matchers)})
 	}
 	if len(histograms) > 0 {
 		groups = append(groups, group{"histograms", settings.Steps.Histograms, selectorOf(histograms, matchers)})
 	}
-	ofEngine = append(counters, histograms...)
+	ofEngine = slices.Concat(counters, tokens, histograms)
 	query, err := s.gpus(ctx, settings, names, ofEngine, matchers)
 	if query != "" {
 		groups = append(groups, group{"gpus", settings.Steps.GPUs, query})

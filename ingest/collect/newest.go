@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
+
+	"tidemark/internal/stat"
 )
 
 // lookBack is how old a sample may be that Prometheus still gives for an instant.
@@ -99,4 +102,37 @@ func (s *server) pointsOf(answer []byte) (points []point, err error) {
 		}
 	}
 	return points, nil
+}
+
+// rhythm is the usual time between two samples of the service in the half hour before an instant, by the first of the names that says it; 0: it is not known.
+func (s *server) rhythm(ctx context.Context, names []string, matchers string, at time.Time) time.Duration {
+	for i := range min(3, len(names)) {
+		answer, err := s.ask(ctx, "query", url.Values{"query": {selectorOf(names[i:i+1], matchers) + "[30m]"}, "time": {stamp(at)}})
+		if err != nil {
+			return 0 // a proxy may refuse raw samples; nothing else rests on them
+		}
+		points, _ := s.pointsOf(answer)
+		var apart []float64
+		for j := 1; j < len(points); j++ {
+			if d := points[j].at - points[j-1].at; d > 0 { // else another series begins
+				apart = append(apart, d)
+			}
+		}
+		if len(apart) > 0 {
+			slices.Sort(apart)
+			return time.Duration(stat.Median(apart) * float64(time.Second)).Round(time.Second)
+		}
+	}
+	return 0
+}
+
+// stepOver is the least number of whole minutes that holds a whole number of samples, so that each step grows by what came in it. By the
+// minute, samples of two minutes make steps of nothing and of twice the rate: three of five minutes then hold six minutes. It is a minute
+// where samples come at least as often, and five where no shorter step fits.
+func stepOver(rhythm time.Duration) time.Duration {
+	step := DefaultSteps.Counters
+	for rhythm > DefaultSteps.Counters && step < lookBack && step%rhythm != 0 {
+		step += DefaultSteps.Counters
+	}
+	return step
 }

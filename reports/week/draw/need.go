@@ -67,9 +67,9 @@ func (n needs) short() []int {
 
 func (n needs) title(r *week.Report) string {
 	known := where(len(n.high), func(i int) bool { return !math.IsNaN(n.high[i]) })
-	paid := n.paidWords()
+	paid := n.paidGPUs()
 	if len(known) == 0 {
-		return claim(fmt.Sprintf("How many of the %s GPUs paid for were needed is not known", paid))
+		return claim(fmt.Sprintf("How many of %s paid for were needed is not known", paid))
 	}
 	short := n.short()
 	touches := where(len(n.high), func(i int) bool { return n.high[i] == n.paid[i] })
@@ -81,22 +81,30 @@ func (n needs) title(r *week.Report) string {
 	}
 	switch {
 	case len(known) == 1 && len(short) == 0:
-		return fmt.Sprintf("%s, the one hour with data, needs %s of the %s GPUs paid for", hourName(r.Hours, known[0]), show.Count(n.high[known[0]]), paid)
+		return fmt.Sprintf("%s, the one hour with data, needs %s of %s paid for", hourName(r.Hours, known[0]), show.Count(n.high[known[0]]), paid)
 	case len(short) > 0:
 		verb := "need"
 		if len(short) == 1 {
 			verb = "needs"
 		}
-		return claim(fmt.Sprintf("%d of %d hours %s more than the %s GPUs paid for, up to %s", len(short), len(known), verb, paid, show.Count(peak)))
+		return claim(fmt.Sprintf("%d of %d hours %s more than %s paid for, up to %s", len(short), len(known), verb, paid, show.Count(peak)))
 	case peak == 0:
-		return claim(fmt.Sprintf("No request came, so none of the %s GPUs paid for was needed", paid))
+		return claim(fmt.Sprintf("No request came, so nothing of %s paid for was needed", paid))
 	case len(touches) == 1:
 		return "One hour touches what is paid for; " + halfWords
 	case len(touches) > 1:
 		return fmt.Sprintf("%d hours touch what is paid for; %s", len(touches), halfWords)
 	}
-	return claim(fmt.Sprintf("No hour needs more than %s of the %s GPUs paid for; %s", show.Count(peak), paid, halfWords),
-		fmt.Sprintf("No hour needs more than %s of the %s GPUs paid for", show.Count(peak), paid))
+	return claim(fmt.Sprintf("No hour needs more than %s of %s paid for; %s", show.Count(peak), paid, halfWords),
+		fmt.Sprintf("No hour needs more than %s of %s paid for", show.Count(peak), paid))
+}
+
+// paidGPUs is "the one GPU", "the 12 GPUs" or "the 12 to 14 GPUs".
+func (n needs) paidGPUs() string {
+	if words := n.paidWords(); words != "1" {
+		return "the " + words + " GPUs"
+	}
+	return "the one GPU"
 }
 
 // paidWords is 12, or 12 to 14.
@@ -134,7 +142,7 @@ func (n needs) label(r *week.Report) string {
 	if !n.isKnown {
 		return "GPUs by hour: only the line of what is paid for is known."
 	}
-	words := fmt.Sprintf("GPUs needed by hour against the %s that are paid for.", n.paidWords())
+	words := fmt.Sprintf("GPUs needed by hour against %s paid for.", n.paidGPUs())
 	if b := busiest(r); b >= 0 && !math.IsNaN(n.high[b]) {
 		words += fmt.Sprintf(" The need is highest on %s, with %s, and %s at the upper end of its interval.", hourName(r.Hours, b), show.Count(n.centre[b]), show.Count(n.high[b]))
 	}
