@@ -159,7 +159,7 @@ func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	}
 	todo := `there is no run yet; "tidemark replay" makes one`
 	if len(names) > 0 {
-		todo = "known runs are " + strings.Join(names, ", ")
+		todo = hint.Known("run", names, subject)
 	}
 	return hint.Misuse("no run named %q, nor a file of metrics or measurements", subject).Hint("%s", todo)
 }

@@ -235,11 +235,11 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	if v.Outcome != Undecided {
 		return v.Outcome
 	}
-	most, reasons := int64(0), map[string]int{}
+	most, seen, reasons := int64(0), int64(0), map[string]int{}
 	for _, o := range said {
 		reasons[o.Reason]++
-		if o.MoreRequests != nil {
-			most = max(most, *o.MoreRequests)
+		if o.MoreRequests != nil && *o.MoreRequests > most {
+			most, seen = *o.MoreRequests, int64(o.Samples)
 		}
 	}
 	text := v.Outcome
@@ -251,7 +251,10 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	case 1:
 		text += ", about 1 more request"
 	default:
-		text += fmt.Sprintf(", about %s more requests", show.Count(most))
+		text += fmt.Sprintf(", about %s more requests", show.Figures(float64(most)))
+		if seen > 0 && most > 100*seen { // so few samples lie near the bound by chance
+			text += fmt.Sprintf(" as far as %s tell", show.Things(seen, "sample", "samples"))
+		}
 	}
 	if reasons[cameWhole] > 0 {
 		text += ", answers came whole"

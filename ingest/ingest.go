@@ -34,6 +34,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"time"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
@@ -72,6 +73,7 @@ type Result struct {
 	RowsRejected int64
 	AlreadyKnown bool     // the same bytes, packed or not, are in the warehouse, as Name; nothing was changed
 	Notes        []string // what a reader of the numbers must know
+	Began        time.Time
 	Seconds      float64
 }
 

@@ -40,7 +40,7 @@ func (m *loader) loadOne(ctx context.Context, file candidate) (Result, error) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
 	}
 	result.Path = file.path
-	result.Seconds = time.Since(began).Seconds()
+	result.Began, result.Seconds = began, time.Since(began).Seconds()
 	return result, err
 }
 

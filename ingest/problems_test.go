@@ -123,6 +123,8 @@ func TestRejects(t *testing.T) {
 		{"2^31 prompt tokens", mooncake(`{"timestamp":1,"input_length":2147483648,"output_length":3}`), "input_length", "too large"},
 		{"2^63 - 1 tokens, and keys in need of a JSON reader", mooncake(`{"timestamp":1,"input_length":2,"output_length":9223372036854775807,"x":"\u0041"}`), "output_length", "too large"},
 		{"no JSON", mooncake(`{"timestamp":`), "", "not a JSON object"},
+		{"a key twice", mooncake(`{"timestamp":1,"input_length":5,"input_length":9,"output_length":3}`), "input_length", "the key is there twice"},
+		{"a key twice, which nobody reads", mooncake(`{"timestamp":1,"input_length":5,"output_length":3,"x":[{"a":1}],"x":2}`), "x", "the key is there twice"},
 		{"an array", mooncake(`[1,2]`), "", "not a JSON object"},
 		{"something behind the object", mooncake(`{"timestamp":1,"input_length":2,"output_length":3} x`), "", "not a JSON object"},
 		{"no timestamp", mooncake(`{"input_length":2,"output_length":3}`), "timestamp", "missing"},

@@ -420,6 +420,9 @@ func TestTheKeyIsNowhere(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("the error shows the key: %v", err)
 	}
+	if !strings.Contains(hint.Of(err), "another key than the one that was sent") { // was "give the server's key"
+		t.Errorf("a wrong key: hint %q", hint.Of(err))
+	}
 }
 
 // fullDisk takes some bytes and then has no room, as /dev/full.

@@ -177,6 +177,9 @@ func (a *controlClient) refused(t target, status int, body []byte) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		todo = "give the server's key in $OPENAI_API_KEY or with --api-key-file"
+		if a.headers.Get("Authorization") != "" {
+			todo = "it takes another key than the one that was sent: check $OPENAI_API_KEY or --api-key-file"
+		}
 	case status == http.StatusNotFound:
 		todo = "check --base-url: it should be the address in front of /v1/models"
 	case status == http.StatusTooManyRequests:

@@ -41,7 +41,9 @@ func (p *page) runFirst(run *Run) (first, error) {
 		return f, err
 	}
 	f.Key = keyOf(f.Tiles)
-	f.Do, f.Command, err = p.doFirst(run)
+	if f.Do, f.Command, err = p.doFirst(run); f.Command != "" {
+		f.Command += p.options.Warehouse
+	}
 	return f, err
 }
 
@@ -279,7 +281,7 @@ limit 1`, run.ID)
 	source, _ := run.Facts.At(0, "source_name").(string)
 	switch {
 	case !run.IsValid:
-		return "mend what broke in the certificate, then send the same plan again: no number of this page counts until then.", "", nil
+		return "mend what broke in the certificate, then send the same plan again: no number of this page counts until then. What its evidence says:", "tidemark diagnose " + escape.Shell(run.ID), nil
 	case symptoms.Len() > 0 && (run.Verdict.Outcome == analysis.NotMet || run.HasFailed):
 		return fmt.Sprintf("%s. %s.", symptoms.texts("first_response")[0], symptoms.texts("title")[0]), "", nil
 	case run.Verdict.Outcome == analysis.Undecided:

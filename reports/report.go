@@ -34,6 +34,7 @@ type Options struct {
 	Title       string    // empty: from the runs' names
 	GeneratedAt time.Time // goes into a meta tag, never into the text; zero: left out
 	Version     string    // of the program, for the same place
+	Warehouse   string    // flags with which a suggested command finds the warehouse, with a blank before them
 }
 
 // Run is one run as every section knows it.

@@ -158,9 +158,9 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		"met":    {"<h1>Met: p99 TTFT from due was 80.0\u202fms, limit 1\u202fs</h1>", `<span class="mark ok">✓</span> limit 1`, "find out how much more it takes:"},
 		"missed": {"<h1>Not met: p99 TTFT from due was 2.08\u202fs, limit 1\u202fs</h1>", "The limit broke in one stretch: ", "<strong>40 of 396 requests</strong> were beyond 1\u202fs of TTFT from due (", "40 of them between 1:40 and 2:00"},
 		"failed": {"<h1>Failed: ", "requests did not come back whole</h1>"},
-		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html"},
+		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html --warehouse w.duckdb"},
 	} {
-		html := write(t, db, reports.Options{RunIDs: []string{run}})
+		html := write(t, db, reports.Options{RunIDs: []string{run}, Warehouse: " --warehouse w.duckdb"})
 		if len(html) > 400e3 {
 			t.Errorf("%s: the page has %d bytes, want at most 400 kB", run, len(html))
 		}

@@ -31,6 +31,8 @@ func TestSchema(t *testing.T) {
 	}
 	_, err = answers.Schema(ctx, w.DB(), "marts.tpot")
 	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
+	_, err = answers.Schema(ctx, w.DB(), "preemption") // was "did you mean prediction?"
+	wantError(t, err, `no relation, macro or group named "preemption"`, "columns with that word: marts.")
 	// Listed, and then "no relation named".
 	macro, err := answers.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||
@@ -79,5 +81,22 @@ select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {
 	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
 	if got := fmt.Sprint(table.Rows[0]); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A plan of results that were just taken in was answered "there is no source yet".
+func TestANameOfSomethingElseSaysWhatItIs(t *testing.T) {
+	w := open(t, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at) values
+    (1, 'observed', 'results', 'vllm-bench-serve', 'p', 'a', 1, 1, 1, 0, false, 4, now()), (2, 'log', 'arrivals', 'azure', 'q', 'b', 1, 1, 1, 0, false, 4, now());`)
+	traces := "select source_name from staging.sources where kind = 'arrivals'"
+	for _, c := range []struct{ thing, name, names, text, todo string }{
+		{"source", "observed", traces, "observed is no source: it is figures of another tool (vllm-bench-serve)", "known sources are log"},
+		{"run", "observed", traces + " and false", "observed is no run: it is figures of another tool (vllm-bench-serve)", "tidemark sources observed"},
+		{"run", "log", traces + " and false", "log is no run: it is a trace (azure)", "tidemark sources log"},
+		{"run", "nobody", traces + " and false", `no run named "nobody"`, "there is no run yet"},
+		{"model", "log", traces, `no model named "log"`, "log"},
+	} {
+		wantError(t, answers.Unknown(t.Context(), w.DB(), c.thing, c.name, c.names, ""), c.text, c.todo)
 	}
 }

@@ -1,11 +1,14 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/queries"
 )
@@ -74,6 +77,17 @@ func fullName(ctx context.Context, db *sql.DB, name string) (string, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return "", hint.Misuse("%q is in more than one schema", name).Hint("name one of %s", strings.Join(found, ", "))
+	}
+	columns, err := Ask(ctx, db, "select schema_name || '.' || table_name, column_name from duckdb_columns() where contains(column_name, ?) and not internal and schema_name <> 'main' order by all limit 5", name)
+	if err != nil {
+		return "", err
+	}
+	var having []string
+	for _, row := range columns.Rows {
+		having = append(having, fmt.Sprintf("%s.%s", row...))
+	}
+	if isWord := func(known string) bool { return strings.Contains(known, name) }; len(having) > 0 && !slices.ContainsFunc(bare, isWord) {
+		return "", hint.Misuse("no relation, macro or group named %q", name).Hint("columns with that word: %s", strings.Join(having, ", "))
 	}
 	if meant := MeantRelation(full, bare, name); meant != "" {
 		return "", hint.Misuse("no relation named %q", name).Hint("%s", meant)
@@ -212,8 +226,8 @@ func Described(ctx context.Context, db *sql.DB, table Table, relation string) (T
 	return table, nil
 }
 
-// Unknown is the error for a name that is not there; its hint has the nearest names or those that there are. names is a query with one
-// column, otherwise what else the user can do.
+// Unknown is the error for a name that is not there, or that is of something else; its hint has the nearest names or those that there are.
+// names is a query with one column, otherwise what else the user can do.
 func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
 	table, err := Ask(ctx, db, names)
 	if err != nil {
@@ -231,5 +245,36 @@ func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 	default:
 		todo += "; " + otherwise
 	}
-	return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)
+	what, err := whatIs(ctx, db, thing, name)
+	switch {
+	case err != nil:
+		return err
+	case what == "":
+		return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)
+	case len(known) == 0:
+		todo = "tidemark sources " + escape.Shell(name)
+	}
+	return hint.Misuse("%s is no %s: it is %s", name, thing, what).Hint("%s", todo)
+}
+
+// kindsOfSources in words, where "a source of" and the kind are none.
+var kindsOfSources = map[string]string{
+	"arrivals": "a trace", "lengths": "histograms of lengths", "metrics": "metrics of servers or GPUs", "results": "figures of another tool",
+	"folder": "a results folder", "capacity": "a search for capacity", "run": "a run",
+}
+
+// whatIs says what has a name that is not that of a run or source of the kind that was wanted; empty: nothing has it.
+func whatIs(ctx context.Context, db *sql.DB, thing, name string) (string, error) {
+	if !slices.Contains([]string{"run", "source", "trace", "subject", "run or results folder"}, thing) {
+		return "", nil
+	}
+	found, err := Ask(ctx, db, "select kind, format from staging.sources where source_name = ? and kind <> 'run' union all select 'run', '' from staging.runs where run_id = ? limit 1", name, name)
+	if err != nil || len(found.Rows) == 0 {
+		return "", err
+	}
+	kind, format := found.Rows[0][0].(string), found.Rows[0][1].(string)
+	if kind == "run" {
+		return kindsOfSources[kind], nil
+	}
+	return fmt.Sprintf("%s (%s)", cmp.Or(kindsOfSources[kind], "a source of "+kind), format), nil
 }

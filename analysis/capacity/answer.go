@@ -30,6 +30,7 @@ type Answer struct {
 	BindingObjective *string  `json:"binding_objective"`
 	PredictedScale   *float64 `json:"predicted_scale"` // of the twin before the first run
 	Confirmed        *bool    `json:"confirmed"`
+	ThinkS           *float64 `json:"-"`           // mean think time of these users, seconds; nil: there is none
 	Users            *float64 `json:"users"`       // sessions under way at a time, on average over the window
 	Concurrency      *int     `json:"concurrency"` // of a closed loop
 	Runs             []string `json:"runs"`        // their ids
@@ -155,6 +156,21 @@ func (q *Question) rate(scale *float64) *float64 {
 	}
 	v := *scale * q.meanRate()
 	return &v
+}
+
+// meanThink of the turns that wait for an answer, seconds; nil: none does.
+func meanThink(requests []plan.Request) *float64 {
+	total, turns := time.Duration(0), 0
+	for i := range requests {
+		if think := requests[i].Think; think != nil {
+			total, turns = total+*think, turns+1
+		}
+	}
+	if turns == 0 {
+		return nil
+	}
+	mean := total.Seconds() / float64(turns)
+	return &mean
 }
 
 // users is the mean number of sessions under way over the window: from when the first turn is due to the end of the last.

@@ -190,7 +190,7 @@ func (s *search) describe(a *Answer, e *estimate) {
 		if requests, err := s.plans.whole(math.Exp(e.ln), s.q.curveSeed(0)); err == nil {
 			if replies, err := c.play(requests, math.Exp(e.ln), shift, engine.Noise{}); err == nil {
 				n := users(requests, replies, s.q.length(math.Exp(e.ln)))
-				a.Users = &n
+				a.Users, a.ThinkS = &n, meanThink(requests)
 			}
 		}
 	}

@@ -78,6 +78,7 @@ type search struct {
 	hash  string
 
 	runs      []*Run  // all, late ones too
+	brokenOff float64 // seconds of load of runs that a kill ended: at most as long as they were to be
 	predicted float64 // ln of the multiple, before the first run
 	twins     map[string]*calibrated
 	rivals    []*calibrated // the twins that fit the runs, best first
@@ -91,10 +92,18 @@ type search struct {
 
 // recall takes the runs of earlier events.
 func (s *search) recall(events []Event) error {
+	begun := 0.0 // length of a run that has not ended
 	for _, e := range events {
-		if e.Question != s.hash || e.Kind != "run" || e.Run == nil {
+		if e.Question != s.hash || e.Run == nil {
 			continue
 		}
+		if e.Kind == "start" {
+			s.brokenOff, begun = s.brokenOff+begun, e.Run.LengthS
+		}
+		if e.Kind != "run" {
+			continue
+		}
+		begun = 0
 		r := *e.Run
 		if err := r.plan(s.plans); err != nil {
 			return err
@@ -102,6 +111,7 @@ func (s *search) recall(events []Event) error {
 		r.recall(s.q)
 		s.runs = append(s.runs, &r)
 	}
+	s.brokenOff += begun
 	return nil
 }
 
@@ -151,7 +161,7 @@ func (s *search) loadS() float64 {
 
 // left is what remains of the budget.
 func (s *search) left() time.Duration {
-	return s.q.Budget - time.Duration(s.loadS()*1e9)
+	return s.q.Budget - time.Duration((s.loadS()+s.brokenOff)*1e9)
 }
 
 // step decides what comes next: a run, or the answer.

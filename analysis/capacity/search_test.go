@@ -309,10 +309,23 @@ func TestAKilledSearchGoesOn(t *testing.T) {
 	}
 }
 
+// A run that a kill ended sent load, which the budget forgot when the search went on: two killed runs of ten minutes leave ten of thirty.
+func TestKilledRunsCountAgainstTheBudget(t *testing.T) {
+	q := asked()
+	s := search{q: &Question{Budget: 30 * time.Minute}, hash: q.hash()}
+	start := Event{Question: q.hash(), Kind: "start", Run: &Run{Number: 1, LengthS: 600}}
+	if err := s.recall([]Event{start, {Question: "another", Kind: "start", Run: &Run{LengthS: 99}}, start}); err != nil || s.left() != 10*time.Minute {
+		t.Errorf("got %v left, %v", s.left(), err)
+	}
+}
+
 func TestSessionsAnswerInUsers(t *testing.T) {
 	q := asked()
 	q.Mode, q.Window, q.Objectives = schedule.Sessions, conversations(1.2, 3*time.Minute, 5), latency(0.95, 0.5, 0.03)
 	a := searched(t, q, behaves(&q, llama8B.off(1.25, 1.2, 1.2, 1), 1))
+	if a.ThinkS == nil || *a.ThinkS < 4 || *a.ThinkS > 60 {
+		t.Errorf("think time: got %v", a.ThinkS)
+	}
 	if a.Outcome != Found || a.Users == nil || *a.Users < 20 || *a.Users > 400 {
 		t.Errorf("%+v, users %v", a, deref(a.Users))
 	}

@@ -63,8 +63,11 @@ func WholeWindow(requests []plan.Request, h plan.Header, mode string) Window {
 // mostUnlike is how far lengths of a window may be from the whole trace's, for it to stand for it.
 const mostUnlike = 0.1
 
+// FewestOfWindow are the requests that a part of a trace needs to resemble the whole.
+const FewestOfWindow = 20
+
 // BusiestWindow finds the busiest part of a trace, so long, that still resembles the whole. If none does, it is the one that resembles it
-// most. A trace that is hardly longer is taken whole. Requests are in order of due time.
+// most. A trace that is hardly longer is taken whole. It is empty where no part has FewestOfWindow requests. Requests are in order of due time.
 func BusiestWindow(requests []plan.Request, length time.Duration) Window {
 	end := requests[len(requests)-1].Due + time.Millisecond
 	if end < length+length/5 {
@@ -79,7 +82,7 @@ func BusiestWindow(requests []plan.Request, length time.Duration) Window {
 		}
 		for last = max(last, first); last < len(requests) && requests[last].Due < from+length; last++ {
 		}
-		if last-first < 20 {
+		if last-first < FewestOfWindow {
 			continue
 		}
 		w := Window{From: from, Until: from + length, RatePerS: float64(last-first) / length.Seconds()}

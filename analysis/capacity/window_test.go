@@ -38,3 +38,17 @@ func TestBusiestWindowResemblesTheWhole(t *testing.T) {
 		t.Errorf("%d requests from %v", len(cut), cut[0].Due)
 	}
 }
+
+// A second of which no one has 20 requests was "0 ms to 0 ms, no request".
+func TestAWindowOfTooFewRequestsIsNone(t *testing.T) {
+	var requests []plan.Request
+	for i := range 100 {
+		requests = append(requests, plan.Request{Due: time.Duration(i) * time.Second, InputTokens: 10, OutputTokens: 1})
+	}
+	if w := BusiestWindow(requests, time.Second); w != (Window{}) {
+		t.Errorf("got %+v", w)
+	}
+	if w := BusiestWindow(requests, 30*time.Second); w.Length() != 30*time.Second {
+		t.Errorf("half a minute: got %+v", w)
+	}
+}

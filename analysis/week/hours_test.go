@@ -24,9 +24,13 @@ select 1, 20000 + i, 1_000_000_000 * (168 * 3600 + 6 * i), 100, 10 from range(30
 func TestAWeekThatEndsWithHalfAnHour(t *testing.T) {
 	w := warehousetest.Open(t, halfHour)
 	f := aService(t, "time_zone: Australia/Lord_Howe\ntraffic: [log]\nprice: {usd_per_gpu_hour: 2}")
-	r, _, err := Make(t.Context(), w.DB(), f, Options{})
+	var told []string
+	r, _, err := Make(t.Context(), w.DB(), f, Options{Told: func(doing string) { told = append(told, doing) }})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all := strings.Join(told, "; "); !strings.Contains(all, "adding up week 2026-W14; rehearsing what each hour needs") { // six minutes passed without a word
+		t.Errorf("told %s", all)
 	}
 	if r.Week != "2026-W14" || len(r.Hours) != 169 || r.Sums.MissingHours != 0 || r.Sums.Requests != 10410 {
 		t.Fatalf("week %s of %d hours, %d missing, %d requests", r.Week, len(r.Hours), r.Sums.MissingHours, r.Sums.Requests)

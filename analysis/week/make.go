@@ -18,8 +18,9 @@ import (
 
 // Options choose the report.
 type Options struct {
-	Week    string // empty: the last week that the data cover to its end
-	Version string // of the program
+	Week    string             // empty: the last week that the data cover to its end
+	Version string             // of the program
+	Told    func(doing string) // before each part that may take minutes; may be nil
 }
 
 // maker makes one report. It only reads; what is worth keeping is collected in Kept.
@@ -34,6 +35,7 @@ type maker struct {
 	report *Report
 	kept   *Kept
 	adder  adder // of the week that was added up last
+	told   func(doing string)
 
 	busiest []plan.Request // sample of the busiest hour
 	// Of this week and the one before: shares within the SLO by hour, and times per token.
@@ -53,26 +55,36 @@ func Make(ctx context.Context, db *sql.DB, f service.File, o Options) (*Report, 
 		return nil, nil, err
 	}
 	defer conn.Close()
-	m := &maker{ctx: ctx, db: db, conn: conn, file: f, slo: slo, kept: &Kept{}, report: &Report{
+	m := &maker{ctx: ctx, db: db, conn: conn, file: f, slo: slo, kept: &Kept{}, told: o.Told, report: &Report{
 		Service: f.Service, TimeZone: f.TimeZone, Version: o.Version,
 		File: File{Path: f.Path, SHA256: f.SHA256, Text: f.Text},
 	}}
-	for _, step := range []func() error{
-		m.readParts,
-		func() error { return m.chooseWeek(o.Week) },
-		m.describe,
-		m.addUpWeeks,
-		m.fillNeeds,
-		m.fillProduction,
-		m.fillForecast,
-		m.fillRuns,
-		m.conclude,
+	for _, step := range []struct {
+		doing string
+		do    func() error
+	}{
+		{"reading what there is", m.readParts},
+		{"choosing the week", func() error { return m.chooseWeek(o.Week) }},
+		{"describing the deployment", m.describe},
+		{"adding up the weeks", m.addUpWeeks},
+		{"rehearsing what each hour needs", m.fillNeeds},
+		{"reading what users felt", m.fillProduction},
+		{"forecasting", m.fillForecast},
+		{"reading the replays", m.fillRuns},
+		{"ranking alternatives", m.conclude},
 	} {
-		if err := step(); err != nil {
+		m.tell(step.doing)
+		if err := step.do(); err != nil {
 			return nil, nil, err
 		}
 	}
 	return m.report, m.kept, nil
+}
+
+func (m *maker) tell(doing string) {
+	if m.told != nil {
+		m.told(doing)
+	}
 }
 
 func (m *maker) readParts() (err error) {
@@ -133,6 +145,7 @@ func (m *maker) addUpWeeks() error {
 	m.weeks = nil
 	for n := -max(m.file.GrowthWeeks, usualWeeks); n <= 0; n++ {
 		week := this.Add(n)
+		m.tell("adding up week " + week.String())
 		d, hasData, err := m.demandOf(week)
 		if err != nil {
 			return fmt.Errorf("week %s: %w", week, err)

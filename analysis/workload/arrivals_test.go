@@ -104,6 +104,7 @@ func TestArrivalsErrors(t *testing.T) {
 		{"azure", workload.Window{}, `no source named "azure"`, `known sources are day, days, relative; add one with "tidemark ingest"`},
 		{"relative", workload.Window{From: "09:00"}, `source relative: --from "09:00": its times are relative`, "+10m"},
 		{"days", workload.Window{Until: "09:00"}, "more than one day", "2023-11-16T09:00:00Z"},
+		{"day", workload.Window{From: "18:20+01:00"}, `--from "18:20+01:00": not a time`, "with its zone (Z or +01:00)"},
 		{"day", workload.Window{From: "nine"}, `--from "nine": not a time`, "09:00"},
 		{"day", workload.Window{From: "+ten"}, "not an offset", "+10m"},
 		{"day", workload.Window{From: "18:02", Until: "18:01"}, "--until 18:01 is not after --from 18:02", "swap"},

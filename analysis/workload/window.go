@@ -73,7 +73,7 @@ func (s span) instant(flag, text string) (time.Time, error) {
 	clock, err := timeOfDay(text)
 	if err != nil {
 		return time.Time{}, hint.Misuse("source %s: %s %q: not a time", s.source, flag, text).
-			Hint("%s", "write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m")
+			Hint("%s", "write it like 09:00, which is UTC, like "+s.begin.UTC().Format(time.RFC3339)+" with its zone (Z or +01:00), or like +10m")
 	}
 	first, last := s.begin.UTC(), s.begin.Add(s.length).UTC()
 	day := first.Truncate(24 * time.Hour)

@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,7 +107,7 @@ func (d *demo) run() error {
 	if reason := cmp.Or(busy, late); reason != "" {
 		fmt.Fprintf(d.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", reason)
 	}
-	fmt.Fprintf(d.App.Writer, "runs in %s, a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), d.path("tidemark.duckdb"))
+	fmt.Fprintf(d.App.Writer, "runs in %s, a warehouse: %s sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), program(), d.path("tidemark.duckdb"))
 	fmt.Fprintf(d.App.Writer, "open in a browser: %s (the run) and %s (the week of a service)\n", d.path("report.html"), d.path("monday.html"))
 	return nil
 }
@@ -209,10 +210,18 @@ func (d *demo) step(args ...string) (experiment.Result, error) {
 // stepIn runs it in an app of its own output; sent is called between the sending of a replay and its ingest.
 func (d *demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
-	d.Tell("$ tidemark %s", asTyped(args))
+	d.Tell("$ %s %s", program(), asTyped(args))
 	want := &send.Asked{Sent: func(string) error { sent(); return nil }, Wait: time.Minute}
 	err := app.RunContext(context.WithValue(ctx, send.AskedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
 	return want.Result, err
+}
+
+// program is how this one is called here: tidemark where a shell finds it, else by its path.
+func program() string {
+	if _, err := exec.LookPath("tidemark"); err == nil {
+		return "tidemark"
+	}
+	return os.Args[0]
 }
 
 // asTyped quotes what a shell would take apart.

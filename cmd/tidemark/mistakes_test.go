@@ -34,6 +34,7 @@ func TestWrongWordsGetTheRightOne(t *testing.T) {
 		{"fit --kv-dtype fp8", "no flag --kv-dtype", "did you mean --kv-cache-dtype?"},
 		{"sources --warehose w", "no flag --warehose", "did you mean --warehouse?"},
 		{"sources --slo s.yaml", "no flag --slo", "--slo is a flag of "},
+		{"purge x --yes", "no flag --yes", "purge asks nothing: leave it out"},
 		{"sources --zzz", "no flag --zzz", "tidemark sources --help"},
 		{"replay x --duration 120", "replay: --duration 120: not a duration", "120 what? 120s or 2m"},
 		{"plan x --duration 10min", "plan: --duration 10min: not a duration", "write it as 10m"},

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
+
+	"tidemark/internal/jsonscan"
 )
 
 // JSONReject is what is wrong with a line by encoding/json's error, without what
@@ -14,6 +17,42 @@ func JSONReject(err error) *Reject {
 		return &Reject{Column: kind.Field, Reason: notItsKind}
 	}
 	return &Reject{Reason: NotJSON}
+}
+
+// JSONRow reads a line that is one JSON object.
+func JSONRow(line []byte, into any) *Reject {
+	if err := json.Unmarshal(line, into); err != nil {
+		return JSONReject(err)
+	}
+	return RepeatedKey(line)
+}
+
+// RepeatedKey rejects an object with a key that is there twice: it may mean either value.
+func RepeatedKey(line []byte) *Reject {
+	var keys [][]byte
+	s := jsonscan.On(bytes.TrimSpace(line))
+	for more := s.Take('{'); more; more = s.Take(',') {
+		key, ok := s.Key()
+		if !ok {
+			return nil // it is empty, or has a key with an escape in it
+		}
+		if slices.ContainsFunc(keys, func(known []byte) bool { return bytes.Equal(known, key) }) {
+			return &Reject{Column: nameOrNone(key), Reason: KeyTwice}
+		}
+		keys = append(keys, key)
+		if !s.Skip() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// nameOrNone is a key that looks like a name; others may be content.
+func nameOrNone(key []byte) string {
+	if NameLike().Match(key) {
+		return string(key)
+	}
+	return ""
 }
 
 // WithoutNaN writes an empty text over each NaN and Infinity outside of texts,

@@ -24,6 +24,7 @@ const (
 	StrayQuote     = "a quote where none can be"
 	TooLong        = "line is too long"
 	NotJSON        = "not a JSON object"
+	KeyTwice       = "the key is there twice"
 	TooFewBlocks   = "blocks cover less than the prompt"
 	NotASample     = "not a series and its value"
 	OtherUnit      = "not in its column's unit"

@@ -51,8 +51,8 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 	turns := map[string]int32{}
 	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var row aibrixLine
-		if err := json.Unmarshal(line, &row); err != nil {
-			return read.JSONReject(err), nil
+		if problem := read.JSONRow(line, &row); problem != nil {
+			return problem, nil
 		}
 		var at int64
 		if problem := read.NanosOf("timestamp", row.Timestamp.String(), 6, &at); problem != nil {

@@ -48,8 +48,8 @@ func readTurns(d *read.Document, out *read.Rows) error {
 	sessions := map[string]sessionSoFar{}
 	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var row turnRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			return read.JSONReject(err), nil
+		if problem := read.JSONRow(line, &row); problem != nil {
+			return problem, nil
 		}
 		if len(row.Text) > 0 || len(row.Messages) > 0 {
 			out.Text("text_input, messages")

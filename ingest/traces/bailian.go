@@ -70,8 +70,8 @@ func readBailian(d *read.Document, out *read.Rows) error {
 	c := &bailianChains{turns: map[string]turnOf{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var row bailianRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			return read.JSONReject(err), nil
+		if problem := read.JSONRow(line, &row); problem != nil {
+			return problem, nil
 		}
 		arrival := read.Arrival{Line: number, Class: out.Class(row.Type), Blocks: row.HashIDs}
 		problem := cmp.Or(

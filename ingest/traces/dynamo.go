@@ -89,8 +89,8 @@ func readDynamo(d *read.Document, out *read.Rows) error {
 	r := &dynamo{out: out, sessions: map[string]sessionSoFar{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var event dynamoEvent
-		if err := json.Unmarshal(line, &event); err != nil {
-			return read.JSONReject(err), nil
+		if problem := read.JSONRow(line, &event); problem != nil {
+			return problem, nil
 		}
 		if event.Event != nil {
 			event = *event.Event

@@ -299,7 +299,10 @@ func scale(s *jsonscan.Scanner, into *int64, digits int) bool {
 func (r *mooncakeRow) slow(line []byte) *read.Reject {
 	r.reset()
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil || object == nil {
+	switch problem := read.JSONRow(line, &object); {
+	case problem != nil && problem.Reason == read.KeyTwice:
+		return problem
+	case problem != nil || object == nil:
 		return &read.Reject{Reason: read.NotJSON}
 	}
 	if reason := r.readStamp(object["timestamp"]); reason != "" {

@@ -65,6 +65,9 @@ func readJSONArray(d *read.Document, t *requestTable, names *columnMeanings) err
 // object takes in one object. Of two keys that mean the same, the surer one counts,
 // in each object anew.
 func (p *objects) object(number int64, object []byte) error {
+	if problem := read.RepeatedKey(object); problem != nil {
+		return p.out.Reject(number, problem.Column, problem.Reason)
+	}
 	var r request
 	var failed error
 	var ranks [partCount]int

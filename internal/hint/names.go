@@ -18,13 +18,35 @@ func Known(thing string, known []string, wanted string) string {
 	}
 	meant := DidYouMean(known, wanted)
 	var list string
-	switch {
-	case len(known) <= some:
-		list = fmt.Sprintf("known %ss are %s", thing, strings.Join(known, ", "))
-	case meant == "":
-		list = fmt.Sprintf("known %ss are %s and %d more", thing, strings.Join(known[:some], ", "), len(known)-some)
+	if len(known) <= some || meant == "" {
+		shown, length := 0, 0
+		for shown < min(some, len(known)) && (shown == 0 || length+len(known[shown]) <= mostShown) {
+			length += len(known[shown])
+			shown++
+		}
+		list = fmt.Sprintf("known %ss are %s", thing, shortened(known[:shown]))
+		if more := len(known) - shown; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
 	}
 	return strings.Join(slices.DeleteFunc([]string{meant, list}, func(s string) bool { return s == "" }), " ")
+}
+
+// mostShown are the bytes of names in a list, mostOfName the characters of one of them: a hint is read in a terminal.
+const (
+	mostShown  = 240
+	mostOfName = 80
+)
+
+// shortened names, with commas.
+func shortened(names []string) string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		if short[i] = name; len(name) > mostOfName {
+			short[i] = string([]rune(name)[:min(mostOfName, len([]rune(name)))]) + "..."
+		}
+	}
+	return strings.Join(short, ", ")
 }
 
 // DidYouMean suggests at most three names that resemble a wanted one. It is empty if none does.
@@ -33,10 +55,10 @@ func DidYouMean(known []string, wanted string) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("did you mean %s?", alike[0])
+		return fmt.Sprintf("did you mean %s?", shortened(alike))
 	default:
 		last := len(alike) - 1
-		return fmt.Sprintf("did you mean %s or %s?", strings.Join(alike[:last], ", "), alike[last])
+		return fmt.Sprintf("did you mean %s or %s?", shortened(alike[:last]), shortened(alike[last:]))
 	}
 }
 

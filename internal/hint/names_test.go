@@ -1,6 +1,7 @@
 package hint_test
 
 import (
+	"strings"
 	"testing"
 
 	"tidemark/internal/hint"
@@ -19,6 +20,25 @@ func TestDidYouMean(t *testing.T) {
 	} {
 		if got := hint.DidYouMean(models, test.wanted); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.wanted, got, test.want)
+		}
+	}
+}
+
+// A hint listed ten ids of 34 characters, or one name of 5,000.
+func TestAListOfNamesIsShort(t *testing.T) {
+	long := strings.Repeat("n", 5000)
+	ids := []string{}
+	for range 10 {
+		ids = append(ids, "20261116T000000Z-mooncake-conv-abcd")
+	}
+	for want, got := range map[string]string{
+		"known runs are " + long[:80] + "...":       hint.Known("run", []string{long}, "x"),
+		"did you mean " + long[:80] + "...?":        hint.DidYouMean([]string{long}, long[:4990]),
+		strings.Join(ids[:6], ", ") + " and 4 more": strings.TrimPrefix(hint.Known("run", ids, "x"), "known runs are "),
+		"there is no run yet":                       hint.Known("run", nil, "x"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -47,3 +47,34 @@ func TestSeedsAreCloseAndProfilesAreNot(t *testing.T) {
 	}
 	t.Logf("two seeds: KS %.4f, Wasserstein %.4f", near.KS, near.Wasserstein)
 }
+
+// A few requests drawn from a profile were not the workload of it: 63 of them have KS 0.118 here. By chance they have up to 1.36 / sqrt(63) = 0.171.
+func TestFewRequestsMayBeApartByChance(t *testing.T) {
+	p, _ := Builtin("gtc-multiturn")
+	draw := func(seed uint64, count int64) Lengths {
+		l, err := p.Drawn(Options{Seed: seed, Duration: long, Limit: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	most, _ := ByChance(Lengths{Pairs: []Pair{{100, 1, 63}}}, Lengths{Pairs: []Pair{{100, 1, 1_000_000}}})
+	if math.Abs(most.KS-0.171) > 5e-4 || most.Wasserstein != 0 {
+		t.Errorf("63 requests of one length: got %+v", most)
+	}
+	whole, beyond := draw(1, 10_000), 0
+	for seed := range uint64(40) {
+		few := draw(seed+2, 63)
+		_, apart := Distances(few, whole)
+		_, chance := ByChance(few, whole)
+		if apart.KS > chance.KS || apart.Wasserstein > chance.Wasserstein {
+			beyond++
+		}
+	}
+	if beyond > 6 {
+		t.Errorf("%d of 40 draws are further apart than chance makes one in 20", beyond)
+	}
+	if far, _ := Distances(draw(1, 63), Lengths{Pairs: []Pair{{1, 1, 100}}}); far.KS < 0.9 {
+		t.Errorf("another workload: %+v", far)
+	}
+}

@@ -17,7 +17,7 @@ type bandwidth struct {
 
 func bandwidthView(f *facts) (any, string, error) {
 	if len(f.Steps) == 0 {
-		return bandwidth{Lacks: &lacks{"The time per token in production is not known for this week, so nothing can be said against the prediction. This command fetches it from Prometheus:", f.collect()}}, "The time per token in production is not known", nil
+		return bandwidth{Lacks: f.byCollect("The time per token in production is not known for this week, so nothing can be said against the prediction. This command fetches it from Prometheus:")}, "The time per token in production is not known", nil
 	}
 	figure, err := drawn("bandwidth", f)
 	if err != nil {

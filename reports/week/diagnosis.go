@@ -12,7 +12,7 @@ type diagnosis struct {
 func diagnosisView(f *facts) (any, string, error) {
 	switch {
 	case len(f.Symptoms) == 0 && f.Looked == 0:
-		return diagnosis{Lacks: &lacks{"No symptom could be looked for, because there are no metrics of production. This command fetches them from Prometheus:", f.collect()}}, "No symptom could be looked for", nil
+		return diagnosis{Lacks: f.byCollect("No symptom could be looked for, because there are no metrics of production. This command fetches them from Prometheus:")}, "No symptom could be looked for", nil
 	case len(f.Symptoms) == 0:
 		finding := fmt.Sprintf("None of the %s looked for fired", counted(f.Looked, "symptom"))
 		return diagnosis{None: finding + "."}, finding, nil

@@ -1,7 +1,9 @@
 package week
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tidemark/analysis/week"
@@ -140,6 +142,16 @@ func (f *facts) isLargelyMissing() bool { return 10*f.Sums.MissingHours > len(f.
 
 // collect is the command that fetches what a section lacks.
 func (f *facts) collect() string { return "tidemark collect --service " + escape.Shell(f.file()) }
+
+// byCollect is what is said before that command. A service file without a server has to name it first.
+func (f *facts) byCollect(text string) *lacks {
+	if f.File.Text != "" && !namesMetrics.MatchString(f.File.Text) {
+		text = strings.Replace(text, "This command fetches", "Once the service file names its Prometheus (metrics: http://prometheus:9090), this command fetches", 1)
+	}
+	return &lacks{text, f.collect()}
+}
+
+var namesMetrics = regexp.MustCompile(`(?m)^metrics:`)
 
 // search is the command that finds the capacity.
 func (f *facts) search() string {

@@ -22,7 +22,7 @@ const mostHours = 8
 
 func feltView(f *facts) (any, string, error) {
 	if len(f.Felt) == 0 {
-		return felt{Lacks: &lacks{"Latencies of production are not known for this week, so what users felt is not known either. This command fetches them from Prometheus:", f.collect()}}, "Latencies of production are not known", nil
+		return felt{Lacks: f.byCollect("Latencies of production are not known for this week, so what users felt is not known either. This command fetches them from Prometheus:")}, "Latencies of production are not known", nil
 	}
 	figure, err := drawn("felt", f)
 	if err != nil {

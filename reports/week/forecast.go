@@ -18,7 +18,9 @@ type forecast struct {
 func forecastView(f *facts) (any, string, error) {
 	a := f.Forecast
 	if a.Why != "" || len(a.Ahead) == 0 {
-		return forecast{Lacks: &lacks{"There is no forecast: " + dash(f.noForecast()) + ". This command fetches earlier weeks as far as Prometheus keeps them:", f.collect() + " --since 56d"}}, "There is no forecast yet", nil
+		lacking := f.byCollect("There is no forecast: " + dash(f.noForecast()) + ". This command fetches earlier weeks as far as Prometheus keeps them:")
+		lacking.Command += " --since 56d"
+		return forecast{Lacks: lacking}, "There is no forecast yet", nil
 	}
 	figure, err := drawn("forecast", f)
 	if err != nil {

@@ -25,7 +25,7 @@ func shapeView(f *facts) (any, string, error) {
 		v.Lacks = &lacks{"The sources of the week count prompts and answers apart, so nobody knows which go together and no map is drawn. A trace of single requests has both:", "tidemark ingest FILE"}
 		finding = "Prompts and answers are counted apart"
 	} else if len(f.Shape.Cells) == 0 {
-		v.Lacks = &lacks{"No source of the week has the lengths of prompts and answers, so nothing is drawn. A trace has them, and so have vLLM’s histograms, which this command fetches:", f.collect()}
+		v.Lacks = f.byCollect("No source of the week has the lengths of prompts and answers, so nothing is drawn. A trace has them, and so have vLLM’s histograms. This command fetches them:")
 	} else {
 		figure, err := drawn("shape", f)
 		if err != nil {

@@ -231,14 +231,14 @@ func TestStateOfASearch(t *testing.T) {
 		t.Error("two processes have one state")
 	}
 	dead := capacity.Event{Kind: "run", Run: &capacity.Run{Number: 2, Said: capacity.Said{IsDead: true}}}
-	for _, e := range []capacity.Event{{Kind: "run", Run: &capacity.Run{Number: 1}}, dead, {Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Invalid}}} {
+	for _, e := range []capacity.Event{{Kind: "run", Run: &capacity.Run{Number: 1}}, {Kind: "start", Run: &capacity.Run{Number: 2}}, dead, {Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Invalid}}} {
 		if err := s.Write(e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Close()
 	s, events, err = OpenState(path, &header, false)
-	if err != nil || len(events) != 3 || Answered(events) != nil {
+	if err != nil || len(events) != 4 || Answered(events) != nil {
 		t.Fatalf("%d events, %v, %v", len(events), Answered(events), err)
 	}
 	if kept := Resumable(events, 0.01); len(kept) != 2 || kept[0].Run.Number != 1 {

@@ -36,6 +36,7 @@ var OtherWords = []struct {
 		"lengths and arrivals are the source's: a profile draws other ones (tidemark profile --help)"},
 	{"dataset dataset-name dataset-path data trace trace-file input-file source", "", "the source, profile or plan is named without a flag: tidemark VERB SOURCE"},
 	{"goodput", "slo", ""},
+	{"yes y assume-yes no-input", "", "VERB asks nothing: leave it out"},
 	{"backend tokenizer trust-remote-code", "", "leave it out: any server that speaks OpenAI's API is asked in the same way, and prompts are token ids"},
 	{"result-dir output-dir save-result result-filename save-path", "runs output", ""},
 	{"o out output-file file output-path", "output", ""},

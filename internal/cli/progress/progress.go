@@ -85,10 +85,10 @@ func share(p replay.Progress) string {
 }
 
 // timeLeft is what the plan leaves of an open loop. Other modes send when answers have come: there the requests so far tell how long the rest
-// takes.
+// takes, but for sessions whose think times alone take longer.
 func timeLeft(p replay.Progress, mode string) string {
 	left := p.PlanDuration - p.Elapsed
-	if mode == "closed" || mode == "sessions" {
+	if mode == "closed" || mode == "sessions" && left <= 0 {
 		left = 0
 		if p.Sent > 0 && p.Planned > p.Sent {
 			left = time.Duration(float64(p.Elapsed) * float64(p.Planned-p.Sent) / float64(p.Sent))

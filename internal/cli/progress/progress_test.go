@@ -59,6 +59,17 @@ func TestALogGetsALineEveryTenSeconds(t *testing.T) {
 	}
 }
 
+// "left" of sessions rose while they waited: 10 of 30 requests in 60 s are two minutes more, but think times alone take 8 more.
+func TestSessionsLeaveTheirThinkTimes(t *testing.T) {
+	p := replay.Progress{Planned: 30, Sent: 10, Elapsed: time.Minute, PlanDuration: 9 * time.Minute}
+	for want, elapsed := range map[string]time.Duration{"8m0s left": time.Minute, "3m0s left": 6 * time.Minute, "20m0s left": 10 * time.Minute} {
+		p.Elapsed = elapsed
+		if got := timeLeft(p, "sessions"); got != want {
+			t.Errorf("after %s: got %s, want %s", elapsed, got, want)
+		}
+	}
+}
+
 // Rows a second and the time left, worked out by hand: 2 M rows in 4 s are 500,000/s; a quarter of the bytes in 4 s leaves 12 s.
 func TestIngestProgress(t *testing.T) {
 	cases := []struct {

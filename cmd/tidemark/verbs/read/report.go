@@ -94,7 +94,7 @@ func (f *reportFlags) write(runs []string) error {
 		if err != nil {
 			return err
 		}
-		options := reports.Options{RunIDs: runs, Sources: f.source.Value(), Version: kit.Version, GeneratedAt: pages.Now()}
+		options := reports.Options{RunIDs: runs, Sources: f.source.Value(), Version: kit.Version, GeneratedAt: pages.Now(), Warehouse: f.WarehouseWords()}
 		write := func(out io.Writer) error { return reports.Write(ctx, w.DB(), options, out) }
 		if f.slo != "" {
 			slo, err := analysis.ReadSLO(f.slo)

@@ -95,7 +95,10 @@ func (s *search) sentence(a capacity.Answer) string {
 			text += fmt.Sprintf(" (%s to %s, 90 %%%s)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh), map[bool]string{false: " of the mean over many draws; how far the model is off is not in it"}[s.isLive()])
 		}
 		if a.Users != nil && s.question.Mode == "sessions" {
-			text += fmt.Sprintf(", %s users at this think time", show.Figures(*a.Users))
+			text += fmt.Sprintf(", %s users", show.Figures(*a.Users))
+			if a.ThinkS != nil {
+				text += fmt.Sprintf(" who think for %s s on average", show.Figures(*a.ThinkS))
+			}
 		}
 		text += binds
 		if a.Confirmed != nil {

@@ -227,7 +227,10 @@ func (s *search) readWindow(path string) error {
 		}
 		q.Window, s.window = all, capacity.WholeWindow(all, s.plan, q.Mode)
 	} else {
-		s.window = capacity.BusiestWindow(all, s.length)
+		if s.window = capacity.BusiestWindow(all, s.length); s.window.Until == 0 {
+			return hint.Misuse("capacity: no %s of %s has %d requests, which a window needs", show.Duration(s.length.Seconds()), s.what, capacity.FewestOfWindow).
+				Hint("a longer --window, or all of a part with --from and --until")
+		}
 		q.Window = s.window.Cut(all, q.Mode == "sessions")
 		s.Tell("window: %s to %s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", show.Duration(s.window.From.Seconds()),
 			show.Duration(s.window.Until.Seconds()), s.what, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)

@@ -372,7 +372,7 @@ func histogramFitting(path string, f *profile.Fitting) error {
 }
 
 // diff says how far apart two workloads are, and exits with 1 if that is
-// more than the threshold.
+// more than the threshold, and more than chance makes of so many requests.
 func (f *profileFlags) diff(a, b string) error {
 	if !(f.threshold > 0) {
 		return hint.Misuse("profile diff: --threshold must be above 0")
@@ -390,14 +390,19 @@ func (f *profileFlags) diff(a, b string) error {
 		return err
 	}
 	input, output := profile.Distances(sides[0], sides[1])
+	inputChance, outputChance := profile.ByChance(sides[0], sides[1])
 	table := kit.TableOf("tokens", "ks_ratio", "wasserstein_ln", "within")
 	isWithin := true
 	for _, one := range []struct {
 		tokens string
 		apart  profile.Distance
-	}{{"input", input}, {"output", output}} {
-		within := one.apart.KS <= f.threshold && one.apart.Wasserstein <= f.threshold
+		chance profile.Distance
+	}{{"input", input, inputChance}, {"output", output, outputChance}} {
+		within := one.apart.KS <= max(f.threshold, one.chance.KS) && one.apart.Wasserstein <= max(f.threshold, one.chance.Wasserstein)
 		isWithin = isWithin && within
+		if within && max(one.apart.KS, one.apart.Wasserstein) > f.threshold {
+			f.Tell("profile diff: %s: so few requests are up to %s (ks_ratio) and %s (wasserstein_ln) apart by chance: compare more", one.tokens, show.Figures(one.chance.KS), show.Figures(one.chance.Wasserstein))
+		}
 		table.Rows = append(table.Rows, []any{one.tokens, one.apart.KS, one.apart.Wasserstein, within})
 	}
 	if err := f.PrintTable(table); err != nil {

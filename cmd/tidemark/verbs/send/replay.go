@@ -278,7 +278,11 @@ func (f *replayFlags) load(mode string, h plan.Header) string {
 	case "closed":
 		return fmt.Sprintf("%d requests, %d in flight", h.Requests, f.To.MaxConcurrency)
 	case "sessions":
-		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
+		text := fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
+		if asked := h.Scaling.DurationS; asked > 0 && h.DurationS > asked {
+			text += fmt.Sprintf(" (they begin within %s and go on to their end, with think times)", show.Duration(asked))
+		}
+		return text
 	}
 	if h.MeanRatePerS == 0 {
 		return fmt.Sprintf("%d requests, all at once,", h.Requests)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -205,7 +206,7 @@ func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
 	return table
 }
 
-// formatTable sums the files of each format.
+// formatTable sums the files of each format. Several are read at a time: took_s is from the begin of the first to the end of the last.
 func formatTable(results []ingest.Result) analysis.Table {
 	table := kit.TableOf("format", "files", "rows_read", "rows_kept", "rows_rejected", "took_s")
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b ingest.Result) int { return cmp.Compare(a.Format, b.Format) })
@@ -215,11 +216,17 @@ func formatTable(results []ingest.Result) analysis.Table {
 			end = len(results)
 		}
 		var read, kept, rejected int64
-		var seconds float64
+		began, ended := results[0].Began, results[0].Began
 		for _, r := range results[:end] {
-			read, kept, rejected, seconds = read+r.RowsRead, kept+r.RowsKept, rejected+r.RowsRejected, seconds+r.Seconds
+			read, kept, rejected = read+r.RowsRead, kept+r.RowsKept, rejected+r.RowsRejected
+			if r.Began.Before(began) {
+				began = r.Began
+			}
+			if until := r.Began.Add(time.Duration(r.Seconds * float64(time.Second))); until.After(ended) {
+				ended = until
+			}
 		}
-		table.Rows = append(table.Rows, []any{results[0].Format, int64(end), read, kept, rejected, seconds})
+		table.Rows = append(table.Rows, []any{results[0].Format, int64(end), read, kept, rejected, ended.Sub(began).Seconds()})
 		results = results[end:]
 	}
 	return table
