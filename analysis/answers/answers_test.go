@@ -33,6 +33,17 @@ func TestSchema(t *testing.T) {
 	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
 	_, err = answers.Schema(ctx, w.DB(), "preemption") // was "did you mean prediction?"
 	wantError(t, err, `no relation, macro or group named "preemption"`, "columns with that word: marts.")
+	if i := all.Place("columns"); !strings.Contains(fmt.Sprint(all.Rows[0][i]), ", ") { // schema --csv had no columns
+		t.Errorf("the columns of %v are %v", all.Rows[0][0], all.Rows[0][i])
+	}
+	prediction, err := answers.Schema(ctx, w.DB(), "macros.prediction") // its columns ran together
+	said := fmt.Sprint(prediction.Rows)
+	for _, want := range []string{"[comment A prediction: times per token with their terms, which add up to predicted_tpot_s.] [column batch: requests that decode at once, of one replica]",
+		"[column low_s, high_s: its 90 % band]", "[column itl_p99_s: 99th percentile of the gaps between tokens, of a speculating engine between steps: with the largest chunk"} {
+		if err != nil || !strings.Contains(said, want) {
+			t.Errorf("Schema(macros.prediction): %q is not in %s, %v", want, said, err)
+		}
+	}
 	// Listed, and then "no relation named".
 	macro, err := answers.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||

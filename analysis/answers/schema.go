@@ -35,7 +35,7 @@ func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	if strings.HasPrefix(relation, "macros.") {
 		table, err := Ask(ctx, db, macroQuery, relation)
 		table.Name = relation
-		return table, err
+		return columnsApart(table), err
 	}
 	table, err := Ask(ctx, db, columnsQuery, relation)
 	if err != nil {
@@ -44,6 +44,36 @@ func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	table.Name = relation
 	table.Comment, err = Comment(ctx, db, relation)
 	return table, err
+}
+
+// columnsApart gives the columns that a macro's comment describes, in indented lines, rows of their own.
+func columnsApart(table Table) Table {
+	var rows [][]any
+	for _, row := range table.Rows {
+		text, isText := row[1].(string)
+		if row[0] != "comment" || !isText {
+			rows = append(rows, row)
+			continue
+		}
+		about, columns, name := "", [][]any{}, 0 // name: where names of columns begin
+		for line := range strings.Lines(text) {
+			words := strings.TrimSpace(line)
+			switch indent := len(line) - len(strings.TrimLeft(line, " ")); {
+			case indent < 2 && len(columns) == 0:
+				about = strings.TrimSpace(about + "\n" + words)
+			case len(columns) > 0 && indent != name: // goes on with the one before
+				last := columns[len(columns)-1]
+				last[1] = last[1].(string) + " " + words
+			default:
+				name = indent
+				called, means, _ := strings.Cut(words, "  ")
+				columns = append(columns, []any{"column", called + ": " + strings.TrimSpace(means)})
+			}
+		}
+		rows = append(append(rows, []any{"comment", about}), columns...)
+	}
+	table.Rows = rows
+	return table
 }
 
 // Group is the group of that name.
@@ -176,7 +206,8 @@ select
     listed.relation,
     kind,
     coalesce("group", split_part(listed.relation, '.', 1)) as "group",
-    comment
+    comment,
+    columns
 from (` + relations + `
     union all
     select
@@ -187,6 +218,14 @@ from (` + relations + `
     where schema_name = 'macros'
 ) as listed
 left join warehouse.catalogue using (relation)
+left join (
+    select
+        schema_name || '.' || table_name as relation,
+        string_agg(column_name, ', ' order by column_index) as columns
+    from duckdb_columns()
+    where not internal
+    group by all
+) as described using (relation)
 order by
     list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'], split_part(listed.relation, '.', 1)),
     listed.relation`

@@ -118,17 +118,23 @@ func (c condition) holds(figures map[string]float64) bool {
 	return value <= limit
 }
 
-// told is the condition with its figures: requests that wait 12.0 (above 3).
+// told is the condition with its figures: requests that wait 12.0 (above 3), or 2.00 (not above 3).
 func (c condition) told(figures map[string]float64) string {
 	words := map[string]string{">": "above", ">=": "at least", "<": "below", "<=": "at most"}[c.comparison]
-	limit := figure(c.limit(figures), c.unit)
+	if !c.holds(figures) {
+		words = "not " + words
+	}
+	value, limit := figure(figures[c.figure], c.unit), figure(c.limit(figures), c.unit)
+	if difference := figures[c.figure] - c.limit(figures); value == limit && difference != 0 { // rounding hides which is more
+		value = map[bool]string{true: "just above ", false: "just below "}[difference > 0] + value
+	}
 	if c.timesSays != "" {
 		limit += ", " + c.timesSays
 		if c.bound != 1 {
 			limit = fmt.Sprintf("%s times %s, %s", show.Figures(c.bound), figure(figures[c.timesFigure], c.unit), c.timesSays)
 		}
 	}
-	return fmt.Sprintf("%s %s (%s %s)", c.says, figure(figures[c.figure], c.unit), words, limit)
+	return fmt.Sprintf("%s %s (%s %s)", c.says, value, words, limit)
 }
 
 // figure writes a value with its unit, as macros.figure_text does.
@@ -209,7 +215,7 @@ func (r rule) confirmed(figures map[string]float64) string {
 	}
 	switch {
 	case len(disagree) > 0:
-		return "not confirmed: " + strings.Join(disagree, "; ") + " does not hold; look at " + r.confirm
+		return "not confirmed: " + strings.Join(disagree, "; ") + "; look at " + r.confirm
 	case len(unknown) > 0:
 		return "not measured: " + strings.Join(unknown, "; ") + "; look at " + r.confirm
 	case len(agree) > 0:

@@ -105,6 +105,11 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	nothing := fmt.Sprintf("no series of %s has a value between %s and %s", secrets.ShownURL(s.URL), written(s.Since), written(s.Until))
 	switch lag := s.Until.Sub(newest); {
 	case newest.IsZero() && file.isNew:
+		if now := time.Now(); now.Sub(s.Until) < 2*lookBack {
+			if at, err := ask.lastOf(ctx, ofEngine, selector, now); err == nil && at.After(s.Until) {
+				return result, justBegun(secrets.ShownURL(s.URL), s.Until)
+			}
+		}
 		return result, hint.Errorf("collect: %s", nothing).Hint("is the service running, and scraped? the page /targets of the server says so")
 	case newest.IsZero():
 		groups = nil

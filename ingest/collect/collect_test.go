@@ -209,6 +209,26 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-15 23:00:00"), instant("2026-11-15 23:59:00"))
 }
 
+// In the first minutes of a scrape its names are not there yet by the end of what is asked for: "has no metrics of an engine".
+func TestAServiceThatIsScrapedSinceAMinute(t *testing.T) {
+	begun := time.Now().Add(-30 * time.Second)
+	p := &prometheus{names: vllm}
+	p.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		until := r.Form.Get("end") + r.Form.Get("time")
+		if until == "" || number(until) > float64(begun.Unix()) {
+			return false
+		}
+		fmt.Fprint(w, `{"status":"success","data":[]}`)
+		return true
+	}
+	s := settings(t, p)
+	s.Until = time.Now().Add(-time.Minute)
+	s.Since = s.Until.Add(-time.Hour)
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "has scraped the service only since after ") || !strings.Contains(hint.Of(err), "five minutes") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Tokens were asked for by the quarter of an hour, so an hour in which a replica came up kept its requests and lost their tokens.
 func TestTokensAreAskedForAsOftenAsRequests(t *testing.T) {
 	p := &prometheus{names: []string{"vllm:request_prompt_tokens_count", "vllm:request_prompt_tokens_bucket"}}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tidemark/internal/hint"
 	"tidemark/queries"
@@ -176,6 +177,11 @@ func commaIf(matchers string) string {
 	return ","
 }
 
+// justBegun is the error of a service that has been scraped for some minutes only.
+func justBegun(where string, until time.Time) error {
+	return hint.Errorf("collect: %s has scraped the service only since after %s", where, written(until)).Hint("ask again in five minutes")
+}
+
 // noneFound says whether the selector chooses nothing, or the server has no metrics of an engine at all.
 func (s *server) noneFound(ctx context.Context, settings Settings, matchers string) error {
 	all, err := s.names(ctx, `{__name__=~"`+strings.Join(known()["engines"], "|")+`"}`, settings.Since, settings.Until)
@@ -183,6 +189,10 @@ func (s *server) noneFound(ctx context.Context, settings Settings, matchers stri
 		return err
 	}
 	where := secrets.ShownURL(settings.URL)
+	// What was scraped first after the end of what is asked for is there too.
+	if names, err := s.names(ctx, "{__name__!=\"\""+commaBefore(matchers)+"}", settings.Since, time.Now()); err == nil && len(of("counters", names))+len(of("histograms", names)) > 0 {
+		return justBegun(where, settings.Until)
+	}
 	if matchers == "" || len(of("counters", all))+len(of("histograms", all)) == 0 {
 		return hint.Errorf("collect: %s has no metrics of an engine between %s and %s (vllm:..., sglang:..., tgi_..., trtllm:..., dynamo_frontend_...)", where, written(settings.Since), written(settings.Until)).
 			Hint("does it scrape the servers? its page /targets says so; another server may have them: metrics: in the service file")

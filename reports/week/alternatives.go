@@ -53,7 +53,7 @@ func (f *facts) others() *table {
 		if a.Replicas == 1 && !a.IsDominated {
 			besides = append(besides, "one replica: nothing serves when it fails")
 		}
-		if a.IsOther {
+		if a.IsOther && !strings.Contains(a.Why, "answers may differ") {
 			besides = append(besides, "weights in another format: the answers may differ")
 		}
 		r.Cells[5].Small = strings.Join(besides, "; ")

@@ -88,8 +88,11 @@ func (f *facts) nines() *table {
 		if n.Replicas == nil {
 			r.Cells[1].Text = "not reached"
 		}
-		if i == 0 {
+		switch {
+		case i == 0:
 			r.Cells[3].Text = unknown
+		case n.More != nil && *n.More == 0:
+			r.Cells[3].Text = "nothing"
 		}
 		if i == reached {
 			r.Class, r.Cells[0].Small = "now", "reached by today’s "+replicas(f.Paid)
@@ -120,6 +123,7 @@ func (f *facts) ninesFinding() string {
 	} else {
 		now += share(f.Nines[at])
 	}
+	now += " in the busiest hour" // the share of the week, which a tile has, is of easier hours too
 	if at+1 == len(f.Nines) {
 		return now
 	}

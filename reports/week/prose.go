@@ -74,9 +74,9 @@ func (p prose) Markdown() string {
 	return out.String()
 }
 
-var markdownMarks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "#", `\#`, "|", `\|`, "\n", " ", "\r", " ")
+var markdownMarks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "<", "&lt;", "#", `\#`, "|", `\|`, "\n", " ", "\r", " ")
 
-// markdown writes text so that a chat or a pull request shows it as it is.
+// markdown writes text so that a chat or a pull request shows it as it is. It is never at the begin of a line, where > would be a mark.
 func markdown(text string) string { return markdownMarks.Replace(text) }
 
 // limitBold leaves at most so many bold facts, the first ones.

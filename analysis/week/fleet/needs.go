@@ -329,7 +329,7 @@ func (n *Need) count() {
 	}
 }
 
-// busiest hour: by replicas needed, then by the busiest five minutes; the first of equals. One that no number is enough for comes first, and one
+// busiest hour: by replicas needed, then by how much of the last one, which leaves the least headroom; the first of equals. One that no number is enough for comes first, and one
 // whose need is not known last: an hour of failed requests alone.
 func busiest(hours []Hour, needs []Need) int {
 	best := -1
@@ -342,11 +342,21 @@ func busiest(hours []Hour, needs []Need) int {
 		}
 		return math.MaxInt
 	}
+	load := func(i int) float64 { // in replicas, at the low end where it is known
+		perS := needs[i].LowPerS
+		if perS == nil {
+			perS = needs[i].PerS
+		}
+		if perS == nil || !(*perS > 0) {
+			return hours[i].PeakPerS
+		}
+		return hours[i].PeakPerS / *perS
+	}
 	for i := range hours {
 		if hours[i].IsMissing || hours[i].PeakPerS <= 0 {
 			continue
 		}
-		if best < 0 || replicas(i) > replicas(best) || replicas(i) == replicas(best) && hours[i].PeakPerS > hours[best].PeakPerS {
+		if best < 0 || replicas(i) > replicas(best) || replicas(i) == replicas(best) && load(i) > load(best) {
 			best = i
 		}
 	}

@@ -70,7 +70,7 @@ func (f *schemaFlags) run() error {
 func describe(c *kit.Call, name string, table answers.Table) error {
 	if name == "" {
 		shell.WriteGuide(c.App.Writer, terminal.Width(c.App.Writer), table)
-		c.Tell("next: tidemark schema GROUP, tidemark schema RELATION, tidemark schema macros, tidemark sql --examples")
+		c.Tell("next: tidemark schema GROUP|RELATION|macros; tidemark sql --examples")
 		return nil
 	}
 	if group, is := answers.Group(name); is {

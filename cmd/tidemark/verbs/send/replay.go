@@ -284,8 +284,11 @@ func (f *replayFlags) load(mode string, h plan.Header) string {
 		}
 		return text
 	}
-	if h.MeanRatePerS == 0 {
+	switch {
+	case h.MeanRatePerS == 0:
 		return fmt.Sprintf("%d requests, all at once,", h.Requests)
+	case h.Requests < 10: // their rate is chance
+		return fmt.Sprintf("%d requests in %s", h.Requests, show.Duration(h.DurationS))
 	}
 	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Duration(h.DurationS), show.Figures(h.MeanRatePerS))
 }

@@ -76,9 +76,9 @@ func (f *collectFlags) run() error {
 	case err != nil:
 		return err
 	case result.From.IsZero():
-		f.Tell("%s: nothing was missing up to %s", result.Path, settings.Until.Format(time.RFC3339))
+		f.Tell("%s: nothing was missing up to %s%s", result.Path, settings.Until.Format(time.RFC3339), f.later())
 	default:
-		f.Tell("%s: asked for %s to %s, in %s; %s", result.Path, result.From.Format(time.RFC3339), result.Until.Format(time.RFC3339),
+		f.Tell("%s: asked for %s to %s%s, in %s; %s", result.Path, result.From.Format(time.RFC3339), result.Until.Format(time.RFC3339), f.later(),
 			show.Things(result.Requests, "request", "requests"), show.Things(result.Series, "series", "series"))
 	}
 	// The page of the service finds it by this name.
@@ -96,6 +96,14 @@ func (f *collectFlags) run() error {
 		return hint.Errorf("%s was not ingested: %w", result.Path, err).Hint("tidemark ingest %s%s", escape.Shell(result.Path), f.WarehouseWords())
 	}
 	return nil
+}
+
+// later says that collect stops before now where the user has not said when.
+func (f *collectFlags) later() string {
+	if f.until != "" {
+		return ""
+	}
+	return " (the minutes since then come with the next call)"
 }
 
 // settings reads flags, service file and environment.
