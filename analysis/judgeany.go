@@ -144,6 +144,10 @@ func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Co
 		return err
 	}
 	defer conn.ExecContext(ctx, "detach judged")
+	// What is called a table there may be a view of a stranger, which reads files.
+	if _, err := conn.ExecContext(ctx, "set enable_external_access = false"); err != nil {
+		return err
+	}
 	if err := fill(conn); err != nil {
 		return err
 	}

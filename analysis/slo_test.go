@@ -54,6 +54,7 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 	replaced := func(old, by string) string { return strings.Replace(chatSLO, old, by, 1) }
 	for _, c := range []struct{ why, text, words string }{
 		{"an unknown key", replaced("percentile: 99\n", "percentil: 99\n"), `line 6: objectives[1]: unknown key "percentil"; did you mean percentile? known are at_most, class`},
+		{"a file of something else", "root-password: hunter2\n", "line 1: has none of the keys cost, name, objectives, schema"},
 		{"an unknown key at the top", replaced("name: chat", "nom: chat"), `line 2: unknown key "nom"; known are cost, name`},
 		{"no percentile", replaced("    percentile: 99\n", ""), "line 5: objectives[1]: tpot: no percentile"},
 		{"no bound", replaced("    at_most: 60ms\n", ""), "line 5: objectives[1]: tpot: no at_most"},

@@ -217,3 +217,27 @@ func TestACorrectedMappingIsNotIgnored(t *testing.T) {
 		t.Errorf("another unit of stamps: got %v", err)
 	}
 }
+
+// Of a file that grew while it was read rows were missing, without a word.
+func TestAFileThatGrowsIsNamed(t *testing.T) {
+	w := open(t)
+	path := write(t, "growing.csv", []byte(header+strings.Repeat("2024-01-01 00:00:00,1,1\n", 400_000)))
+	grown := false
+	result := load(t, w, path, ingest.Options{Progress: func(p ingest.Progress) {
+		if grown || p.Rows == 0 {
+			return
+		}
+		grown = true
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = file.WriteString("2024-01-01 00:00:01,2,2\n")
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}})
+	if said := strings.Contains(strings.Join(result.Notes, "\n"), "the file grew while it was read"); !grown || !said {
+		t.Errorf("grown: %t, notes %q", grown, result.Notes)
+	}
+}

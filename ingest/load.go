@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -179,6 +180,9 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	if err != nil {
 		return err
 	}
+	if l.grew() {
+		l.result.Notes = append(l.result.Notes, "the file grew while it was read: what was written since is not in it; take it in again when it is whole")
+	}
 	if err := refuseKnown(ctx, tx, sums); err != nil {
 		return err
 	}
@@ -204,6 +208,16 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 		Result: l.result, kind: cmp.Or(about.Kind, l.format.Kind), path: l.file.path, sha256: sums.Content, size: l.in.Disk.Bytes.Load(),
 		about: about, licence: l.opts.Licence, readAs: l.opts.readAs(), rejects: sum.Rejects,
 	})
+}
+
+// grew says that the file is longer now than it was when it was opened, or than what was read of it.
+func (l *fileLoad) grew() bool {
+	if l.in.Size == 0 {
+		return false
+	}
+	now, err := os.Stat(l.file.path)
+	read := l.in.Disk.Bytes.Load()
+	return read > l.in.Size || err == nil && now.Mode().IsRegular() && now.Size() > read
 }
 
 // stream reads a file of lines with many workers, straight into raw.arrivals.

@@ -164,3 +164,33 @@ func TestLongAnswersAreNotHeld(t *testing.T) {
 		t.Errorf("%d MB were held of %d MB", held>>20, long>>20)
 	}
 }
+
+// A log whose clock falls back put later lines on earlier instants, and one over the end of February two days on one.
+func TestClocksOfLogs(t *testing.T) {
+	line := func(stamp string, running int) string {
+		return fmt.Sprintf("INFO %s [loggers.py:257] Engine 000: Avg prompt throughput: 100.0 tokens/s, Avg generation throughput: 50.0 tokens/s, Running: %d reqs, Waiting: 0 reqs, GPU KV cache usage: 10.0%%\n", stamp, running)
+	}
+	for _, c := range []struct {
+		why    string
+		stamps []string
+		want   string
+		note   bool
+	}{
+		{"the end of summer time", []string{"10-25 02:59:40", "10-25 02:59:50", "10-25 02:00:00", "10-25 02:00:10", "10-25 02:59:50", "10-25 03:00:00"}, "0 10 20 30 3610 3620", true},
+		{"a leap year", []string{"02-28 23:59:50", "02-29 00:00:00", "02-29 23:59:50", "03-01 00:00:00"}, "0 10 86400 86410", false},
+		{"another year", []string{"02-28 23:59:50", "03-01 00:00:00", "03-02 00:00:00"}, "0 10 86410", false},
+		{"over the end of the year", []string{"12-31 23:59:50", "01-01 00:00:00"}, "0 10", false},
+		{"a process whose first line came late", []string{"10-25 02:59:40", "10-25 02:59:30", "10-25 02:59:50"}, "0 0 10", false},
+	} {
+		w := open(t)
+		var text strings.Builder
+		for i, stamp := range c.stamps {
+			text.WriteString(line(stamp, i))
+		}
+		result := load(t, w, write(t, "vllm.log", []byte(text.String())), ingest.Options{Format: "vllm-log"})
+		got := strings.ReplaceAll(joined(table(t, w, "select (at_ns // 1000000000)::varchar from raw.metrics where name = 'vllm:num_requests_running' order by value")), "|", " ")
+		if said := strings.Contains(strings.Join(result.Notes, "\n"), "the clock falls back by an hour at 10-25 02:00:00"); got != c.want || said != c.note {
+			t.Errorf("%s: got %s, want %s; notes %q", c.why, got, c.want, result.Notes)
+		}
+	}
+}

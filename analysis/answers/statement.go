@@ -34,6 +34,9 @@ func readsOnly(connection driver.Conn, query string) error {
 	case "export": // creates its folder already while it is prepared
 		return noQuery()
 	}
+	if Effect(query) != "" {
+		return noQuery()
+	}
 	// Not PrepareContext: the driver would run all statements except the last.
 	prepared, err := connection.Prepare(query)
 	if err != nil && strings.Contains(err.Error(), "multi-statement") {

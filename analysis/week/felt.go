@@ -95,7 +95,6 @@ func (in *countedHour) felt(metric string, objectives []Objective) (f Felt, ok b
 	}
 	f.Metric = metric
 	buckets := in.buckets[metric]
-	slices.SortFunc(buckets, func(a, b bucket) int { return cmp.Compare(a.le, b.le) })
 	if len(buckets) > 0 {
 		f.Count = int64(math.Round(buckets[len(buckets)-1].upTo))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,10 +48,7 @@ order by hour_start`, list(sourceIDs), starts(hours)))
 			return nil, err
 		}
 		columns := map[string]any{}
-		if err := json.Unmarshal([]byte(text), &h); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(text), &columns); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(text), &h), json.Unmarshal([]byte(text), &columns)); err != nil {
 			return nil, err
 		}
 		for column, value := range columns {

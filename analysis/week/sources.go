@@ -70,7 +70,7 @@ func hourOf(at time.Time, zone *time.Location) time.Time {
 }
 
 func midnight(at time.Time, days int) time.Time {
-	return time.Date(at.Year(), at.Month(), at.Day()+days, 0, 0, 0, 0, at.Location())
+	return service.FirstInstant(at.Year(), at.Month(), at.Day()+days, at.Location())
 }
 
 // covers says that the part covers an hour, which ends early at the end of some weeks. It has a row in it if has says so; of rates, has says that windows cover half of it.

@@ -43,6 +43,9 @@ where name = $1
 	if err := s.readLengths(ctx, db, name); err != nil {
 		return nil, err
 	}
+	if err := s.holdMeans(ctx, db, name); err != nil {
+		return nil, err
+	}
 	if len(s.rates) == 0 && len(s.lengths) == 0 && !s.isHalf {
 		return nil, hint.Errorf("neither arrivals nor lengths nor rates in it").Hint(`see what it is: tidemark sources NAME`)
 	}

@@ -4,6 +4,7 @@ package workload_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -145,5 +146,39 @@ func TestIsShape(t *testing.T) {
 		if got, err := workload.IsHistogram(context.Background(), w.DB(), name); got != want || err != nil {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
+	}
+}
+
+// Prompts of 1,024 tokens lie in a bucket from 1,000 to 2,000: drawn evenly, their mean was 1,500.
+func TestLengthsOfAServerHaveTheMeanThatItCounted(t *testing.T) {
+	metric := func(name, labels string, before, after float64) string {
+		return fmt.Sprintf("(21, 0, 'vllm:%[1]s', '%[2]s', %[3]v), (22, 0, 'vllm:%[1]s', '%[2]s', %[4]v)", name, labels, before, after)
+	}
+	w := open(t, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at) values
+    (21, 'pre', 'metrics', 'prometheus', 'pre', 'm21', 1, 1, 1, 0, false, 3, now()),
+    (22, 'post', 'metrics', 'prometheus', 'post', 'm22', 1, 1, 1, 0, false, 3, now());
+insert into raw.metrics (source_id, scrape, name, labels, value) values
+    (21, 0, 'process_start_time_seconds', '', 10), (22, 0, 'process_start_time_seconds', '', 10),
+    `+strings.Join([]string{
+		metric("request_prompt_tokens_bucket", `le="1000"`, 1, 1), metric("request_prompt_tokens_bucket", `le="2000"`, 1, 101), metric("request_prompt_tokens_bucket", `le="+Inf"`, 1, 101),
+		metric("request_prompt_tokens_sum", "", 7, 7+100*1024), metric("request_prompt_tokens_count", "", 1, 101),
+		metric("request_generation_tokens_bucket", `le="100"`, 0, 50), metric("request_generation_tokens_bucket", `le="500"`, 1, 101), metric("request_generation_tokens_bucket", `le="+Inf"`, 1, 101),
+		metric("request_generation_tokens_sum", "", 7, 7+100*256), metric("request_generation_tokens_count", "", 1, 101),
+	}, ",\n    "))
+	requests, d := drawn(t, w, "post", workload.Window{}, workload.SampleOptions{Seed: 1, RatePerS: 10, Duration: time.Hour})
+	var input, output float64
+	for _, r := range requests {
+		input, output = input+float64(r.InputTokens), output+float64(r.OutputTokens)
+		if r.InputTokens <= 1000 || r.InputTokens > 2000 || r.OutputTokens > 500 {
+			t.Fatalf("%+v lies in no bucket", r)
+		}
+	}
+	n := float64(len(requests))
+	if math.Abs(input/n/1024-1) > 0.01 || math.Abs(output/n/256-1) > 0.02 {
+		t.Errorf("got prompts of %.1f tokens and answers of %.1f in the mean, want 1024 and 256", input/n, output/n)
+	}
+	if strings.Contains(strings.Join(d.Notes, "\n"), "cannot have the mean") {
+		t.Errorf("notes: %q", d.Notes)
 	}
 }

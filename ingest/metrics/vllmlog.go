@@ -59,13 +59,19 @@ func seesRequestLog(h *read.Head) string {
 	return read.If(isLog(h, requestMark), "a vLLM server's log, with a line for each request")
 }
 
-// vllmLog is one log on its way. Its stamps have no year: times are seconds since
-// its first line, and a month that falls by half a year begins another year.
+// vllmLog is one log on its way. Its stamps have neither year nor zone: times are
+// seconds since its first line, and a month that falls by half a year begins
+// another year. A year is one with a 29 February, unless the lines go from the
+// 28th to the 1st. A clock that falls back by an hour, as at the end of summer
+// time, goes on counting.
 type vllmLog struct {
 	out     *read.Rows
-	zero    time.Time
-	years   int
-	month   time.Month
+	begun   bool
+	zeroS   int64
+	years   int64
+	day     [2]int // month and day of the line before
+	shiftS  int64  // of later lines: a day that there was not, an hour that there was twice
+	fellS   int64  // when the clock last fell back
 	lastS   int64
 	scrapes int32
 	minutes map[int64]int64 // requests in each minute
@@ -76,7 +82,7 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 	l := &vllmLog{out: out, minutes: map[int64]int64{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		mayBeStats := bytes.Contains(line, statsMark)
-		if !mayBeStats && !l.zero.IsZero() && !bytes.Contains(line, requestMark) {
+		if !mayBeStats && l.begun && !bytes.Contains(line, requestMark) {
 			return nil, nil // not a row: a log has many other lines
 		}
 		stamp := logStamp.FindSubmatchIndex(line[:min(len(line), 256)])
@@ -110,19 +116,26 @@ func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
 	for i := range of {
 		of[i], _ = strconv.Atoi(string(line[stamp[2+2*i]:stamp[3+2*i]]))
 	}
-	month := time.Month(of[0])
-	if l.month-month > 6 {
+	today := [2]int{of[0], of[1]}
+	if l.day[0]-today[0] > 6 {
 		l.years++
 	}
-	l.month = month
-	const anyYear = 2023 // not a leap year: a log over the end of February may be a day off
-	at := time.Date(anyYear+l.years, month, of[1], of[2], of[3], of[4], 0, time.UTC)
-	if l.zero.IsZero() {
-		l.zero = at
+	const dayS, leapYear = 86_400, 2024
+	if l.day == [2]int{2, 28} && today == [2]int{3, 1} {
+		l.shiftS -= dayS
+	}
+	l.day = today
+	at := (l.years*366+int64(time.Date(leapYear, time.Month(of[0]), of[1], 0, 0, 0, 0, time.UTC).YearDay()))*dayS + int64(of[2]*3600+of[3]*60+of[4])
+	if !l.begun {
+		l.begun, l.zeroS, l.fellS = true, at, -dayS
 		l.out.About.TimeUnit = "datetime"
 		l.out.About.Zone = fmt.Sprintf("the log says neither year nor zone: times are since its first line, %02d-%02d %02d:%02d:%02d", of[0], of[1], of[2], of[3], of[4])
 	}
-	since := int64(at.Sub(l.zero) / time.Second)
+	since := at - l.zeroS + l.shiftS
+	if back := l.lastS - since; back > 50*60 && back < 70*60 && l.lastS-l.fellS >= dayS {
+		l.shiftS, l.fellS, since = l.shiftS+3600, l.lastS, since+3600
+		l.out.Note("the clock falls back by an hour at %02d-%02d %02d:%02d:%02d, as at the end of summer time: the lines from there on are taken as later ones", of[0], of[1], of[2], of[3], of[4])
+	}
 	if since/read.MinuteS >= read.MostLogMinutes {
 		return 0, errors.New("the log spans more than five years")
 	}

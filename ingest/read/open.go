@@ -65,10 +65,15 @@ type counted struct {
 	reader io.Reader
 	sum    hash.Hash
 	Bytes  atomic.Int64 // read so far; the progress line looks at it from another goroutine
+	ended  bool         // what is written to the file after its end was met does not count: the fingerprint is of what was read
 }
 
 func (c *counted) Read(p []byte) (int, error) {
+	if c.ended {
+		return 0, io.EOF
+	}
 	n, err := c.reader.Read(p)
+	c.ended = err == io.EOF
 	c.sum.Write(p[:n])
 	c.Bytes.Add(int64(n))
 	return n, err

@@ -39,3 +39,18 @@ func isPlain(text, kept string) bool {
 	}
 	return true
 }
+
+// direction are the characters that turn the direction of a text round: a name with one reads otherwise than it is.
+var direction = func() *strings.Replacer {
+	var pairs []string
+	for _, span := range [][2]rune{{0x202a, 0x202e}, {0x2066, 0x2069}, {0x200e, 0x200f}, {0x061c, 0x061c}} {
+		for c := span[0]; c <= span[1]; c++ {
+			quoted := strconv.QuoteRuneToASCII(c)
+			pairs = append(pairs, string(c), quoted[1:len(quoted)-1])
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// Direction writes them by their codes, \u202e, for pages: everything else is left as it is.
+func Direction(text string) string { return direction.Replace(text) }

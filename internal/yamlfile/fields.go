@@ -26,6 +26,9 @@ func (f Fields) Read(where string, node *Node) error {
 	if node.Kind != yaml.MappingNode {
 		return Errorf(node, "%smust be a mapping with %s", prefixed(where), f.Names())
 	}
+	if where == "" && f.isStrange(node) { // it may be any file: nothing of it is shown
+		return Errorf(node, "has none of the keys %s", f.Names())
+	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
@@ -46,6 +49,16 @@ func (f Fields) Read(where string, node *Node) error {
 
 // Names are the known keys in alphabetical order.
 func (f Fields) Names() string { return strings.Join(f.keys(), ", ") }
+
+// isStrange says that not one key of a file is known.
+func (f Fields) isStrange(root *Node) bool {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if f[root.Content[i].Value] != nil {
+			return false
+		}
+	}
+	return len(root.Content) > 0
+}
 
 func (f Fields) keys() []string { return slices.Sorted(maps.Keys(f)) }
 

@@ -134,17 +134,17 @@ create macro macros.counted_hours(count_table, length_table) as table (
 );
 
 -- The busiest five minutes by the clock of each hour, and how bursty it is: the variance of the counts of its five minutes over their mean. A bin
--- without requests counts in the burstiness; one whose count is not known, or only as the mean of a longer window, does not. week_s: how long the week is,
--- seconds, as its last hour may be half an hour.
---   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.demand_peaks('requests', 'counts', 604800)
-create macro macros.demand_peaks(request_table, count_table, week_s) as table (
+-- without requests counts in the burstiness; one whose count is not known, or only as the mean of a longer window, does not. minute_table: the name of a
+-- relation of minutes and their requests. week_s: how long the week is, seconds, as its last hour may be half an hour.
+--   with minutes as (select 1 as minute, 40 as requests), counts as (from macros.service_counts([{'source_id': 2, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select * from macros.demand_peaks('minutes', 'counts', 604800)
+create macro macros.demand_peaks(minute_table, count_table, week_s) as table (
     with bins as (
         select
-            since_ns // 3_600_000_000_000 as hour,
-            since_ns // 300_000_000_000 as bin,
-            count(*)::double as requests,
+            minute // 60 as hour,
+            minute // 5 as bin,
+            sum(requests)::double as requests,
             false as is_coarse
-        from query_table(request_table)
+        from query_table(minute_table)
         group by all
         union all
         select
@@ -206,7 +206,14 @@ create macro macros.length_bins(length_table) as table (
 -- bins: of 64 log2(tokens), rounded.
 --   with lengths as (select input_tokens as tokens from raw.arrivals) select requests from macros.length_scale('lengths')
 create macro macros.length_scale(length_table) as table (
-    with bins as (
+    with whole as (
+        select
+            count(*) as requests,
+            quantile_cont(tokens, [0.5, 0.9, 0.99]) as quantiles
+        from query_table(length_table)
+    ),
+
+    bins as (
         select
             round(64 * log2(greatest(tokens, 1)))::integer as bin,
             count(*) as requests
@@ -215,12 +222,12 @@ create macro macros.length_scale(length_table) as table (
     )
 
     select
-        count(*) as requests,
-        quantile_cont(tokens, 0.5) as p50,
-        quantile_cont(tokens, 0.9) as p90,
-        case when count(*) >= 100 then quantile_cont(tokens, 0.99) end as p99,
+        requests,
+        quantiles[1] as p50,
+        quantiles[2] as p90,
+        case when requests >= 100 then quantiles[3] end as p99,
         (select list({'of': bin, 'requests': bins.requests} order by bin) from bins) as bins
-    from query_table(length_table)
+    from whole
 );
 
 -- A week's demand in one row: what one reading of its requests tells. hours: single requests and counted ones (macros.counted_hours, which rates has apart) added up.
@@ -244,11 +251,19 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         group by hour
     ),
 
+    minutes as (
+        select
+            since_ns // 60_000_000_000 as minute,
+            count(*) as requests
+        from query_table(request_table)
+        group by minute
+    ),
+
     counted as materialized (
         from macros.counted_hours(count_table, length_table)
     ),
 
-    inputs as (
+    inputs as not materialized (
         select
             since_ns // 3_600_000_000_000 as hour,
             input_tokens as tokens
@@ -256,7 +271,7 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         where is_measured
     ),
 
-    outputs as (
+    outputs as not materialized (
         select
             since_ns // 3_600_000_000_000 as hour,
             output_tokens as tokens
@@ -264,26 +279,36 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         where is_measured
     ),
 
+    of_classes as (
+        select
+            since_ns // 3_600_000_000_000 as hour,
+            coalesce(class, '') as name,
+            count(*) as requests,
+            sum(input_tokens) as input_tokens,
+            sum(output_tokens) as output_tokens
+        from query_table(request_table)
+        group by all
+    ),
+
     classes_of_hours as (
         select
             hour,
-            map_from_entries(list((class, requests) order by class)) as classes
+            map_from_entries(list((name, requests) order by name)) as classes
         from (
             select
                 hour,
-                class,
+                name,
                 sum(requests)::bigint as requests
             from (
                 select
-                    since_ns // 3_600_000_000_000 as hour,
-                    coalesce(class, '') as class,
-                    count(*) as requests
-                from query_table(request_table)
-                group by all
+                    hour,
+                    name,
+                    requests
+                from of_classes
                 union all
                 select
                     hour,
-                    coalesce(class, '') as class,
+                    coalesce(class, '') as name,
                     round(sum(amount)) as requests
                 from query_table(count_table)
                 where figure in ('requests', 'rejections') and is_counted and is_chosen
@@ -315,20 +340,10 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
             case when counted.hour is not null then {'requests': counted.requests, 'input': counted.input, 'output': counted.output, 'joint': counted.joint} end as rates
         from single
         full join counted on counted.hour = single.hour
-        left join macros.demand_peaks(request_table, count_table, week_s) as peaks on peaks.hour = coalesce(single.hour, counted.hour)
+        left join macros.demand_peaks('minutes', count_table, week_s) as peaks on peaks.hour = coalesce(single.hour, counted.hour)
         left join macros.length_bins('inputs') as input_bins on input_bins.hour = single.hour
         left join macros.length_bins('outputs') as output_bins on output_bins.hour = single.hour
         left join classes_of_hours on classes_of_hours.hour = coalesce(single.hour, counted.hour)
-    ),
-
-    minutes as (
-        select
-            since_ns // 60_000_000_000 as minute,
-            count(*) as requests
-        from query_table(request_table)
-        group by minute
-        order by requests desc, minute
-        limit 1
     ),
 
     cells as (
@@ -343,13 +358,8 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
     ),
 
     classes as (
-        select
-            coalesce(class, '') as name,
-            count(*) as requests,
-            sum(input_tokens) as input_tokens,
-            sum(output_tokens) as output_tokens
-        from query_table(request_table)
-        group by name
+        select * exclude (hour)
+        from of_classes
         union all
         select
             coalesce(counts.class, '') as name,
@@ -401,7 +411,7 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
 
     select
         (select list(hours order by place) from hours) as hours,
-        (select minutes from minutes) as fullest,
+        (select arg_max(minutes, (requests, -minute)) from minutes) as fullest,
         (select list(cells order by input, output) from cells) as cells,
         (select list(shown_classes order by place) from shown_classes) as classes,
         (select scale from macros.length_scale('inputs') as scale) as input,

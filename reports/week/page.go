@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/escape"
 	"tidemark/reports/style"
 	"tidemark/reports/week/draw"
 )
@@ -118,7 +119,7 @@ func makePage(r *week.Report, o Options) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = templates.ExecuteTemplate(&out, "page.html", d)
-	return out.Bytes(), err
+	return []byte(escape.Direction(out.String())), err
 }
 
 // pageStyle is the stylesheet of every page.

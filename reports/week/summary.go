@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/escape"
 )
 
 // Summary is summary.md: at most 15 lines of Markdown, to paste into a chat or a pull request.
@@ -40,7 +41,7 @@ func Summary(r *week.Report) []byte {
 		fmt.Fprintf(&out, " Tidemark %s.", markdown(r.Version))
 	}
 	out.WriteByte('\n')
-	return out.Bytes()
+	return []byte(escape.Direction(out.String()))
 }
 
 // summarySchema is a promise: a field is added, never renamed.

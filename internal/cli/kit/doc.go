@@ -3,7 +3,10 @@
 //	answer.go       printing: tables, lines, remarks for a person, forms for programs
 //	call.go         one call of a verb, with the flags that nearly every verb has
 //	arguments.go    checks of arguments and flags
-//	environment.go  flags and files that name a deployment
+//	choices.go      flags that choose what is sent of a source
+//	target.go       flags that say where and how it is sent
+//	deployment.go   flags and files that name a deployment
+//	engine.go       flags of a modelled engine
 //	open.go         how a verb opens the warehouse, and how it waits for it
 //	published.go    how verbs read and write the published copy of the warehouse
 //	takein.go       a run is taken in and judged

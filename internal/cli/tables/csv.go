@@ -3,6 +3,7 @@ package tables
 import (
 	"encoding/csv"
 	"io"
+	"strconv"
 	"strings"
 
 	"tidemark/analysis/answers"
@@ -18,7 +19,13 @@ type csvRows struct {
 // NewCSV is for programs: full precision, base units.
 func NewCSV(w io.Writer) *csvRows { return &csvRows{out: csv.NewWriter(w)} }
 
-func (r *csvRows) Begin(columns []answers.Column) error { return r.out.Write(names(columns)) }
+func (r *csvRows) Begin(columns []answers.Column) error {
+	header := names(columns)
+	for i := range header {
+		header[i] = noFormula(header[i])
+	}
+	return r.out.Write(header)
+}
 
 func (r *csvRows) Row(values []any) error {
 	r.cells = r.cells[:0]
@@ -35,13 +42,22 @@ func (r *csvRows) Flush() error {
 	return r.out.Error()
 }
 
-// csvCell keeps a spreadsheet from mistaking text for a formula: text that starts with
-// one of these characters gets an apostrophe in front. Numbers are not text, so a
-// negative one stays as it is.
+// csvCell is a value as a cell. Numbers are not text, so a negative one stays as it is, also as another program's table had it.
 func csvCell(value any) string {
-	text, isText := value.(string)
-	if isText && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	text := Plain(value)
+	if _, isText := value.(string); !isText {
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			return text
+		}
+	}
+	return noFormula(text)
+}
+
+// noFormula keeps a spreadsheet from mistaking text for a formula: text that starts with one of these characters gets an apostrophe in
+// front. A name of a column is text too.
+func noFormula(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text
 	}
-	return Plain(value)
+	return text
 }

@@ -134,3 +134,20 @@ func TestJSONHasDistinctNames(t *testing.T) {
 		t.Errorf("got %s, want %s", text.String(), want)
 	}
 }
+
+// A spreadsheet runs a cell that begins like a formula: names of columns, and cells that are copied, came out as they are.
+func TestCSVHoldsNoFormula(t *testing.T) {
+	type given string
+	var out strings.Builder
+	table := answers.Table{
+		Columns: []answers.Column{{Name: "=cmd|calc"}, {Name: "given"}, {Name: "text"}, {Name: "number"}, {Name: "none"}},
+		Rows:    [][]any{{"a", given("=1+1"), "\n=1+1", -1.5, nil}, {"b", given("-1.5"), "-1.5", int64(-2), nil}, {"c", given("@note"), "+x", 1.0, nil}},
+	}
+	if err := Write(NewCSV(&out), table); err != nil {
+		t.Fatal(err)
+	}
+	want := "'=cmd|calc,given,text,number,none\na,'=1+1,\"'\n=1+1\",-1.5,\nb,-1.5,'-1.5,-2,\nc,'@note,'+x,1,\n"
+	if out.String() != want {
+		t.Errorf("got %q\nwant %q", out.String(), want)
+	}
+}

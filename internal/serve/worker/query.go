@@ -23,6 +23,10 @@ import (
 // kind a statement is, because a list of forbidden words would never be complete.
 func (s *session) prepare(query string) (mapping.PreparedStatement, error) {
 	query = answers.Meant(query)
+	if effect := answers.Effect(query); effect != "" {
+		return mapping.PreparedStatement{}, &Failure{Kind: BadQuery, Text: "not a query: only statements that read can be asked, and " + effect + " changes something",
+			Hint: "ask with select, from, describe, show, summarize or explain"}
+	}
 	var statement mapping.PreparedStatement
 	var extracted mapping.ExtractedStatements
 	defer mapping.DestroyExtracted(&extracted)

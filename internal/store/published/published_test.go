@@ -214,7 +214,7 @@ func TestEveryChangeIsPublished(t *testing.T) {
 
 func opened(t *testing.T, path string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
+	w, err := warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,20 @@ func (w *Warehouse) MemoryLimit(ctx context.Context) (limit string, err error) {
 	return limit, err
 }
 
+type filesKey struct{}
+
+// WithFiles lets a reader's queries reach files other than the warehouse, as the user asks for.
+func WithFiles(ctx context.Context) context.Context { return context.WithValue(ctx, filesKey{}, true) }
+
+// keepIn keeps a reader from files other than the warehouse: a view in it may be of a stranger, and read any file that the user may read.
+func (w *Warehouse) keepIn(ctx context.Context) error {
+	if ctx.Value(filesKey{}) != nil {
+		return nil
+	}
+	_, err := w.db.ExecContext(ctx, "set enable_external_access = false")
+	return err
+}
+
 // Confine prepares for a query that somebody else wrote: a limit on memory, no
 // access to files other than the warehouse unless that is allowed, and no way
 // to change these settings back.

@@ -72,6 +72,11 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err := Sparingly(ctx, db, func(ctx context.Context) error { return w.prepare(ctx, mode) }); err != nil {
 		return nil, errors.Join(within(path, err), db.Close())
 	}
+	if mode == ReadOnly || mode == AnyVersion {
+		if err := w.keepIn(ctx); err != nil {
+			return nil, errors.Join(within(path, err), db.Close())
+		}
+	}
 	return w, nil
 }
 

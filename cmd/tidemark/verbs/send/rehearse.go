@@ -160,6 +160,7 @@ func (f *rehearseFlags) prepareRehearsal(what string) (r readyRehearsal, err err
 	r.settings.MaxConcurrency = f.maxConcurrency
 	r.settings.IsAnswered, r.settings.IsCold = f.history == "answered", f.cache == "cold"
 	if r.settings.Mode == "closed" && r.settings.MaxConcurrency == 0 {
+		drop()
 		err = hint.Misuse("rehearse: a closed loop needs --max-concurrency").Hint("--max-concurrency 64")
 	}
 	return r, err

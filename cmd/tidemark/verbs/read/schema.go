@@ -1,0 +1,126 @@
+package read
+
+// The verb schema lists what can be asked about. answers.Schema reads it from the comments that the warehouse keeps, and internal/cli/shell
+// lays it out.
+//
+// Exit codes: 0; 2 for a name that nothing has.
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis/answers"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/shell"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+	"tidemark/queries"
+)
+
+type schemaFlags struct {
+	kit.Call
+	stable bool
+}
+
+func SchemaCommand() *cli.Command {
+	f := &schemaFlags{}
+	return &cli.Command{
+		Name:      "schema",
+		Usage:     "what there is to ask, by question; or the columns of a relation",
+		ArgsUsage: "[RELATION | MACRO | GROUP | SCHEMA]",
+		Description: `Without a name: where to start, and the groups of relations. A name may lack
+its schema: "tpot_gap" is marts.tpot_gap. --csv and --json list everything.
+
+Examples:
+  tidemark schema traces
+  tidemark schema marts.tpot_gap
+  tidemark schema macros`,
+		Flags: f.TableFlags(
+			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake", Destination: &f.stable},
+		),
+		Action: f.Do(f.run),
+	}
+}
+
+func (f *schemaFlags) run() error {
+	name, err := f.OptionalArgument("relation")
+	if err != nil {
+		return err
+	}
+	if f.stable {
+		return printStable(&f.Call, name)
+	}
+	return f.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := answers.Schema(ctx, w.DB(), name)
+		switch {
+		case err != nil:
+			return err
+		case f.IsForPrograms():
+			return f.PrintTable(table)
+		}
+		return describe(&f.Call, name, table)
+	})
+}
+
+// describe prints for people what Schema found: the overview, a group or a schema, or one
+// relation.
+func describe(c *kit.Call, name string, table answers.Table) error {
+	if name == "" {
+		shell.WriteGuide(c.App.Writer, terminal.Width(c.App.Writer), table)
+		c.Tell("next: tidemark schema GROUP|RELATION|macros; tidemark sql --examples")
+		return nil
+	}
+	if group, is := answers.Group(name); is {
+		c.PrintLine("%s", group.Question)
+	}
+	if table.Comment != "" {
+		c.Remark("%s: %s", table.Name, strings.ReplaceAll(table.Comment, "\n", " "))
+		c.Gap()
+	}
+	if table.Place("relation") < 0 {
+		return c.PrintList(table, "--csv has them all")
+	}
+	shell.WriteList(c.App.Writer, terminal.Width(c.App.Writer), table)
+	if _, is := answers.Group(name); is {
+		c.PrintLine("EXAMPLES (tidemark sql --example NAME)")
+		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), name)
+	}
+	return nil
+}
+
+// printStable lists the promised columns, all or those of one relation. For people the whole list has a row for each relation, because
+// with one for each column it would have a thousand.
+func printStable(c *kit.Call, relation string) error {
+	table := kit.TableOf("relation", "column", "type", "meaning")
+	brief, places := kit.TableOf("relation", "columns"), map[string]int{}
+	for _, row := range queries.Stable() {
+		if _, bare, _ := strings.Cut(row[0], "."); relation != "" && relation != row[0] && relation != bare {
+			continue
+		}
+		table.Rows = append(table.Rows, []any{row[0], row[1], row[2], row[3]})
+		place, is := places[row[0]]
+		if !is {
+			places[row[0]] = len(brief.Rows)
+			brief.Rows = append(brief.Rows, []any{row[0], row[1]})
+			continue
+		}
+		brief.Rows[place][1] = brief.Rows[place][1].(string) + ", " + row[1]
+	}
+	switch {
+	case len(table.Rows) == 0:
+		return hint.Misuse("schema --stable: nothing is promised of %s", relation).Hint("tidemark schema --stable lists all that is")
+	case c.IsForPrograms():
+		return c.PrintTable(table)
+	case relation == "":
+		c.Tell("types and meanings: tidemark schema --stable RELATION, or --csv")
+		return c.PrintList(brief, "--csv has them all")
+	}
+	columns := kit.TableOf("column", "type", "meaning")
+	for _, row := range table.Rows {
+		columns.Rows = append(columns.Rows, row[1:])
+	}
+	return c.PrintList(columns, "--csv has them all")
+}

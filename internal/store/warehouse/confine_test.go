@@ -1,0 +1,52 @@
+//go:build duckdb_arrow
+
+package warehouse_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
+)
+
+// A view of a stranger's warehouse printed any file that the user may read, in every verb but sql and serve.
+func TestAViewReadsNoFileOfAReader(t *testing.T) {
+	path := warehousetest.File(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("what is nobody's business"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB().Exec("create or replace view staging.sources as select content as source_name from read_text('" + secret + "')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []warehouse.Mode{warehouse.ReadOnly, warehouse.AnyVersion} {
+		w, err := warehouse.Open(t.Context(), path, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		if err := w.DB().QueryRow("select source_name from staging.sources").Scan(&text); err == nil || !strings.Contains(err.Error(), "disabled") {
+			t.Errorf("read %q, %v", text, err)
+		}
+		w.Close()
+	}
+	w, err = warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var text string
+	if err := w.DB().QueryRow("select source_name from staging.sources").Scan(&text); err != nil || text != "what is nobody's business" {
+		t.Errorf("where files are allowed: %q, %v", text, err)
+	}
+}
