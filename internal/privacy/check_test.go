@@ -274,3 +274,14 @@ func TestWritesNeitherWhatFailsNorOver(t *testing.T) {
 		}
 	}
 }
+
+// A few kilobytes of packed blank lines had no end.
+func TestAFileOfBlankLinesIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("\n"), 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := CheckFile(path, usual); err == nil || !strings.Contains(err.Error(), "more than 1000 blank lines") {
+		t.Errorf("got %v", err)
+	}
+}

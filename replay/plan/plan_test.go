@@ -283,6 +283,7 @@ func TestPlansThatBlowUpAreRefused(t *testing.T) {
 		"longer than 16 MiB":       {strings.Repeat("\x00", 64<<20)},
 		"line 2: longer than":      {header(1), "{" + strings.Repeat(" ", 64<<20)},
 		"line 2: not a request":    {header(1 << 40), strings.Repeat("\n", 1<<20)},
+		"holds no request":         {header(0)},
 		"more than the 2 requests": {header(2), strings.Repeat(request, 1000), "\x00"},
 	} {
 		path := filepath.Join(t.TempDir(), "plan")
