@@ -280,8 +280,8 @@ func TestPlansThatBlowUpAreRefused(t *testing.T) {
 		return fmt.Sprintf(`{"schema":"tidemark.plan/1","requests":%d}`+"\n", requests)
 	}
 	for want, parts := range map[string][]string{
-		"longer than 16 MiB":       {strings.Repeat("\x00", 64<<20)},
-		"line 2: longer than":      {header(1), "{" + strings.Repeat(" ", 64<<20)},
+		"longer than 16 MiB":       {strings.Repeat("\x00", 17<<20)},
+		"line 2: longer than":      {header(1), "{" + strings.Repeat(" ", 17<<20)},
 		"line 2: not a request":    {header(1 << 40), strings.Repeat("\n", 1<<20)},
 		"holds no request":         {header(0)},
 		"more than the 2 requests": {header(2), strings.Repeat(request, 1000), "\x00"},

@@ -77,11 +77,11 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := server.ranges.Load(); now-before != 2 {
-		t.Errorf("the second time: %d ranges, want one for each of the two groups", now-before)
+	if now := server.ranges.Load(); now-before != 3 {
+		t.Errorf("the second time: %d ranges, want one for each of the three groups", now-before)
 	}
-	if text, err := os.ReadFile(result.Path); err != nil || bytes.Count(text, []byte(`{"asked"`)) != 4 {
-		t.Errorf("the file has %d answers, %v: want four", bytes.Count(text, []byte(`{"asked"`)), err)
+	if text, err := os.ReadFile(result.Path); err != nil || bytes.Count(text, []byte(`{"asked"`)) != 6 {
+		t.Errorf("the file has %d answers, %v: want six", bytes.Count(text, []byte(`{"asked"`)), err)
 	}
 	p.run(t, 0, nil, "ingest", result.Path)
 	rows := p.rows(t, "select target, sum(increase), count(*) filter (where is_reset) from staging.metric_intervals where name = 'vllm:request_success_total' and not is_first group by all order by all")
