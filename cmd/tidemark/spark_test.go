@@ -113,7 +113,7 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed(t, slices.Concat([]string{"ingest", "--warehouse", path, "--publish", "off", "--max-rejected", "1"}, files)...)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
+	w, err := warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
