@@ -24,6 +24,7 @@ NOT_AN_INTEGER, NOT_A_TIME, NOT_A_NUMBER = "not an integer", "not a time", "not 
 NEGATIVE, OUT_OF_RANGE, TOO_LARGE, MISSING = "negative", "out of range", "too large", "missing"
 TOO_MANY_COLUMNS, OPEN_QUOTE, STRAY_QUOTE = "more columns than the header", "a quote is not closed on its line", "a quote where none can be"
 TOO_LONG, NOT_JSON, TOO_FEW_BLOCKS = "line is too long", "not a JSON object", "blocks cover less than the prompt"
+KEY_TWICE = "the key is there twice"
 
 LINE_LIMIT = 1 << 20  # bytes
 MOST_TOKENS = 2**31 - 1
@@ -155,6 +156,15 @@ class Number(str):
     """A number as the line has it."""
 
 
+class Object(dict):
+    """A JSON object, and the first key that it has twice: it may mean either value."""
+
+    def __init__(self, pairs):
+        super().__init__(pairs)
+        keys = [key for key, _ in pairs]
+        self.twice = next((key for at, key in enumerate(keys) if key in keys[:at]), None)
+
+
 def no_constant(word):
     raise ValueError(word)  # NaN and Infinity are no JSON
 
@@ -203,7 +213,7 @@ class Mooncake:
                 row = self.read(line)
             except Problem:
                 continue
-            if row["arrival_ns"] >= 1e17:
+            if row["arrival_ns"] >= 1e15:  # seconds since 1970, read as milliseconds, or more
                 raise SystemExit(f"ingest: error: {self.path}: its stamps are Unix times; take it in with tidemark ingest")
             count = len(row["blocks"])
             with_blocks += count > 0
@@ -216,11 +226,13 @@ class Mooncake:
 
     def read(self, line):
         try:
-            said = json.loads(line, parse_int=Number, parse_float=Number, parse_constant=no_constant)
+            said = json.loads(line, parse_int=Number, parse_float=Number, parse_constant=no_constant, object_pairs_hook=Object)
         except (ValueError, RecursionError):
             raise Problem(None, NOT_JSON) from None
         if not isinstance(said, dict):
             raise Problem(None, NOT_JSON)
+        if said.twice is not None:
+            raise Problem(said.twice if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_ .-]{0,40}", said.twice) else None, KEY_TWICE)
         session = said.get("session_id")
         row = {
             "arrival_ns": milliseconds(said.get("timestamp")),
