@@ -23,8 +23,8 @@ func MayReplace(path string) error {
 	return hint.Errorf("%s is no file, and is not replaced by one", path).Hint("name a file, or - for stdout")
 }
 
-// Whole writes a file that is complete or absent: it is written beside its place under a name of chance, and renamed. A link is replaced and
-// never followed; what is no file is refused. The umask decides who may read it.
+// Whole writes a file that is complete or absent: it writes under a random name in the same folder and then renames. It replaces a link and
+// does not follow it. It refuses a device, a pipe and a folder. The umask decides who may read the file.
 func Whole(path string, write func(io.Writer) error) error {
 	if err := MayReplace(path); err != nil {
 		return err
