@@ -135,7 +135,7 @@ select
         else deployment.prefill_share * prefill_tokens / mean_tokens
             * macros.prompt_s(deployment, batch, greatest(mean_tokens, 1), mean_cached_tokens)
     end / length_s as prompt_ratio,
-    macros.decode_s(deployment, batch, context_tokens, windowed_tokens) as step_s,
+    case when context_tokens is not null then macros.decode_s(deployment, batch, context_tokens, windowed_tokens) end as step_s,
     macros.weights_s(deployment, batch) as weights_s,
     macros.experts_s(deployment, batch) as experts_s,
     macros.kv_s(deployment, context_tokens, windowed_tokens) + macros.state_s(deployment, batch) as kv_s,
