@@ -299,6 +299,18 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         group by all
     ),
 
+    counted_classes as (
+        select
+            hour,
+            class,
+            sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
+            sum(amount) filter (where figure = 'input_tokens') as input_tokens,
+            sum(amount) filter (where figure = 'output_tokens') as output_tokens
+        from query_table(count_table)
+        where is_counted and is_chosen
+        group by all
+    ),
+
     classes_of_hours as (
         select
             hour,
@@ -318,10 +330,9 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
                 select
                     hour,
                     coalesce(class, '') as name,
-                    round(sum(amount)) as requests
-                from query_table(count_table)
-                where figure in ('requests', 'rejections') and is_counted and is_chosen
-                group by all
+                    round(requests) as requests
+                from counted_classes
+                where requests is not null
             )
             group by all
         )
@@ -378,11 +389,10 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         from (
             select
                 class,
-                sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
-                sum(amount) filter (where figure = 'input_tokens') as input_tokens,
-                sum(amount) filter (where figure = 'output_tokens') as output_tokens
-            from query_table(count_table)
-            where is_counted and is_chosen
+                sum(requests) as requests,
+                sum(input_tokens) as input_tokens,
+                sum(output_tokens) as output_tokens
+            from counted_classes
             group by class
         ) as counts
         left join (
