@@ -45,7 +45,7 @@ func IngestCommand() *cli.Command {
 		Name:      "ingest",
 		Usage:     "read traces, results and runs into the warehouse",
 		ArgsUsage: "PATH...",
-		Description: `The format is recognised from the content and named. gzip and zstd are
+		Description: `The format is recognised from the content and named. gzip, zstd and xz are
 unpacked. A row that cannot be read is a reject with line, column and
 reason. --column maps a table of requests whose columns have other names.
 
