@@ -56,10 +56,10 @@ func TestStepsOfAVLLMLog(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	// 12, 13 and 14 of rank 1. Seconds of a year before 31 December, 23:59:58.
-	if got, want := fmt.Sprint(table(t, w, "select zero_of_year_s, is_by_api_server, is_sampled, lost_steps from raw.step_sources")), "[[31622398 true false 3]]"; got != want {
+	if got, want := fmt.Sprint(table(t, w, "select zero_of_year_s, is_by_api_server, is_async, is_sampled, lost_steps from raw.step_sources")), "[[31622398 true true false 3]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprint(table(t, w, "select line, column_name, reason from raw.rejects")); got != "[[7 Iteration not a whole step]]" || result.RowsRejected != 1 {
+	if got := fmt.Sprint(table(t, w, "select line, column_name, reason from raw.rejects")); got != "[[8 Iteration not a whole step]]" || result.RowsRejected != 1 {
 		t.Errorf("rejects: got %s of %+v", got, result)
 	}
 	if got := fmt.Sprint(table(t, w, "select count(*) from raw.metrics")); got != "[[6]]" {

@@ -25,6 +25,7 @@ func (Step) Table() string { return "steps" }
 type stepSource struct {
 	ZeroOfYearS   *int64 `sql:"zero_of_year_s"`
 	IsByAPIServer bool   `sql:"is_by_api_server"`
+	IsAsync       bool   `sql:"is_async"`
 	IsSampled     bool   `sql:"is_sampled"`
 	LostSteps     int64  `sql:"lost_steps"`
 }

@@ -95,6 +95,9 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 	l := &vllmLog{out: out, minutes: map[int64]int64{}, series: stepSeries{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		isStep := bytes.Contains(line, stepMark)
+		if !isStep && bytes.HasSuffix(line, asyncMark) {
+			l.source.IsAsync = true
+		}
 		if !isStep && l.begun && !bytes.Contains(line, statsMark) && !bytes.Contains(line, requestMark) {
 			return nil, nil // not a row: a log has many other lines
 		}

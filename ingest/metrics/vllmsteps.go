@@ -16,8 +16,9 @@ import (
 // the others with a dummy, whose line has zeros and ends with "(dummy)".
 
 var (
-	stepMark = []byte("Iteration(")
-	dpMark   = []byte("EngineCore_DP")
+	stepMark  = []byte("Iteration(")
+	dpMark    = []byte("EngineCore_DP")
+	asyncMark = []byte("] Asynchronous scheduling is enabled.")
 )
 
 // steps reads the steps of one line. It has two of them where two processes wrote into each other's lines.

@@ -25,6 +25,7 @@ create table raw.step_sources (
     source_id bigint not null,
     zero_of_year_s bigint,              -- what the source's clock said at at_ns 0, seconds since the beginning of a leap year; null: the source is dated
     is_by_api_server boolean not null,  -- an API server wrote the lines, after it had sent the tokens, so that they are as late as these
+    is_async boolean not null,          -- the log says that scheduling is asynchronous: elapsed_s is then the wait for a step, and not its time
     is_sampled boolean not null,        -- one step in many
     lost_steps bigint not null          -- numbers that are missing between those that are there
 );
