@@ -221,7 +221,7 @@ left join marts.shared_servers as shared on shared.run_id = runs.run_id
 where runs.run_id = ?
 group by runs.run_id`, runID).Scan(&r.startedAt, &begin, &end, &r.isShared)
 	if err == sql.ErrNoRows {
-		return r, hint.Errorf("no run %s", runID).Hint(`take its folder in first; "tidemark runs" lists the runs`)
+		return r, hint.Misuse("no run %s", runID).Hint(`take its folder in first; "tidemark runs" lists the runs`)
 	}
 	if err != nil {
 		return r, err

@@ -126,10 +126,11 @@ func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, res
 	if err != nil || len(runs) == 0 {
 		return err
 	}
-	for _, result := range results {
-		if result.Format == "" || result.Format == "run" {
-			continue
-		}
+	logs := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" || r.Format == "run" })
+	if len(logs) == 0 {
+		return hint.Misuse("ingest: --run %s, and no log of its server", runs[0]).Hint("tidemark ingest server.log --run %s", runs[0])
+	}
+	for _, result := range logs {
 		joins, err := ingest.JoinSteps(ctx, w, result.Name, runs)
 		if err != nil {
 			return fmt.Errorf("ingest: %w", err)
