@@ -24,7 +24,7 @@ select figure, 'dictionary' from staging.evidence_figures`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	marts := readAll(t, "evidence_load", "evidence_prompts", "evidence_server", "evidence_decode", "evidence_between", "evidence_points", "evidence_metrics")
+	marts := readAll(t, "evidence_load", "evidence_prompts", "evidence_server", "evidence_decode", "evidence_between", "evidence_steps", "evidence_points", "evidence_metrics")
 	for _, row := range figures.Rows {
 		if !strings.Contains(marts, "{'figure': '"+row[0].(string)+"'") {
 			t.Errorf("%s of a %s is in no mart of evidence", row[0], row[1])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"tidemark/ingest"
 )
@@ -19,6 +20,22 @@ func gzipOf(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+func xzOf(t testing.TB, content []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	writer, err := xz.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := writer.Write(content); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +64,7 @@ func TestCompressed(t *testing.T) {
 	}{
 		{"gzip", gzipOf(t, plain)},
 		{"zstd", zstdOf(t, plain)},
+		{"xz", xzOf(t, plain)},
 		{"two gzip members, one after the other", append(gzipOf(t, plain[:half]), gzipOf(t, plain[half:])...)},
 		{"two zstd frames, one after the other", append(zstdOf(t, plain[:half]), zstdOf(t, plain[half:])...)},
 	}
@@ -75,6 +93,7 @@ func TestCompressedAndBroken(t *testing.T) {
 	}{
 		{"gzip, cut", "gzip: the file is cut", gzipped[:len(gzipped)/2]},
 		{"zstd, cut", "zstd: the file is cut", zstded[:len(zstded)/2]},
+		{"xz, cut", "xz: the file is cut", xzOf(t, plain)[:5000]},
 		{"gzip, cut in its header", "gzip: the file is cut", gzipped[:5]},
 		{"gzip, and something behind it", "something that is not compressed data follows", append(bytes.Clone(gzipped), "garbage that is long enough"...)},
 		{"zstd, and something behind it", "something that is not compressed data follows", append(bytes.Clone(zstded), "garbage that is long enough"...)},

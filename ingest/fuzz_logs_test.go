@@ -67,6 +67,8 @@ func FuzzVLLMLog(f *testing.F) {
 	f.Add([]byte("INFO 01-01 00:00:00 x] Avg prompt throughput: 1.2 tokens/s\nAvg prompt throughput: 1.2 tokens/s, INFO 01-01 00:00:01 x] Running: 3 reqs\n"))
 	f.Add([]byte("INFO 99-99 99:99:99 x] Avg prompt throughput: 1.2.3 tokens/s, Running: 999999999999999999999999 reqs\n"))
 	f.Add([]byte("INFO 01-01 00:00:00 x] Received request \nINFO 12-01 00:00:00 x] Received request \nINFO 01-01 00:00:00 x] Received request \n"))
+	f.Add([]byte("2026-01-01T00:00:00.5Z stderr F INFO 01-01 00:00:00 x] Iteration(9223372036854775807): 1 context requests, 2 context tokens, 3 generation requests, 4 generation tokens, iteration elapsed time: NaN ms\n9999-12-31T23:59:59Z INFO 01-01 00:00:00 x] Engine 99999999999: Iteration(5): 1 context requests, 2 context tokens, 3 generation requests, 4 generation tokens, iteration elapsed time: 1 ms (dummy)\n"))
+	f.Add([]byte("INFO 01-01 00:00:00 x] Iteration(1): 0 coINFO 01-01 00:00:00 x] Iteration(2): Iteration(3): 1 context requests, 2 context tokens, 3 generation requests, 4 generation tokens, iteration elapsed time: 1e9 ms, GPU KV cache usage: 101%\n"))
 	stats, requests := named("vllm-log"), named("vllm-requests")
 	f.Fuzz(func(t *testing.T, content []byte) {
 		readAll(t, stats, content)

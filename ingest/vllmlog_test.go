@@ -46,6 +46,55 @@ func TestVLLMLog(t *testing.T) {
 	refused(t, open(t), "../fixtures/logs/vllm-requests.log", ingest.Options{RefuseText: true}, "it holds text (prompt)")
 }
 
+// Steps of two ranks, in the lines of API server and engine, with a line that is cut by another one.
+func TestStepsOfAVLLMLog(t *testing.T) {
+	w := open(t)
+	result := load(t, w, "../fixtures/logs/vllm-steps.log", ingest.Options{MaxRejectedRatio: 0.2})
+	const want = "[[0 10 0 0.03125 2 1500 0 0 0.015 false] [0 11 1000000000 0.008 1 100 2 4 0.015 false] [0 12 2000000000 4e-05 0 0 3 3  false] " +
+		"[1 10 0 0.031 0 0 0 0  true] [1 11 2000000000 0.0075 0 0 3 3  false] [1 15 2000000000 0.00725 0 0 3 3  false]]"
+	if got := fmt.Sprint(table(t, w, "select rank, seq, at_ns, elapsed_s, prefill_requests, prefill_tokens, decode_requests, decode_tokens, kv_usage_ratio, is_dummy from raw.steps order by rank, seq")); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	// 12, 13 and 14 of rank 1. Seconds of a year before 31 December, 23:59:58.
+	if got, want := fmt.Sprint(table(t, w, "select zero_of_year_s, is_by_api_server, is_async, is_sampled, lost_steps from raw.step_sources")), "[[31622398 true true false 3]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := fmt.Sprint(table(t, w, "select line, column_name, reason from raw.rejects")); got != "[[8 Iteration not a whole step]]" || result.RowsRejected != 1 {
+		t.Errorf("rejects: got %s of %+v", got, result)
+	}
+	if got := fmt.Sprint(table(t, w, "select count(*) from raw.metrics")); got != "[[6]]" {
+		t.Errorf("metrics: got %s", got)
+	}
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "3 steps are missing between those that are there") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// What containerd, kubectl and Docker write before a line has finer instants, and a year.
+func TestStepsBehindAnInstant(t *testing.T) {
+	const line = " (EngineCore_DP0 pid=1) INFO 01-01 00:00:0%d [core.py:387] Iteration(%d): 0 context requests, 0 context tokens, 3 generation requests, 3 generation tokens, iteration elapsed time: 7.50 ms\n"
+	for _, prefix := range []string{"2026-01-01T02:00:0%d.%s000+02:00 stderr F", "[pod/vllm-0/vllm] 2026-01-01T00:00:0%d.%s000Z", "vllm-1  | 2026-01-01T00:00:0%d.%sZ", "\x1b[36mvllm-1  |\x1b[0m 2026-01-01T00:00:0%d.%s0Z"} {
+		w := open(t)
+		text := fmt.Sprintf(prefix+line+prefix+line, 1, "250", 1, 7, 2, "125", 2, 8)
+		load(t, w, write(t, "server.log", []byte(text)), ingest.Options{})
+		got := fmt.Sprint(table(t, w, "select epoch_ms(origin_at), seq, at_ns from raw.steps inner join raw.sources using (source_id) order by seq"))
+		if want := "[[1767225601250 7 0] [1767225601250 8 875000000]]"; got != want {
+			t.Errorf("%s: got %s, want %s", prefix, got, want)
+		}
+	}
+}
+
+// As many as grep -c 'Iteration(' counts; the log was cut between two runs.
+func TestRealSteps(t *testing.T) {
+	w := open(t)
+	load(t, w, shared(t, "traces/vllm-h100/llama-3.1-8b.log.xz"), ingest.Options{})
+	load(t, w, shared(t, "traces/vllm-h100/qwen3-30b-a3b.log.xz"), ingest.Options{})
+	got := fmt.Sprint(table(t, w, "select count(*), max(seq), any_value(lost_steps) from raw.steps inner join raw.step_sources using (source_id) group by source_id order by 1"))
+	if want := "[[7251 7250 0] [17871 25948 8078]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A terminal's colours say nothing.
 func TestAColouredLogIsReadAsAPlainOne(t *testing.T) {
 	plain, err := os.ReadFile("../fixtures/logs/vllm-v1.log")

@@ -44,7 +44,12 @@ func (f File) Relation() string { return f.Schema + "." + f.Name }
 
 // IsKept says that the rows of each run are computed once, when it goes in, and
 // kept in a table of the view's name.
-func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run.\n") }
+func (f File) IsKept() bool {
+	return strings.Contains(f.Text, "\n-- Kept per run.\n") || f.IsOfSteps()
+}
+
+// IsOfSteps says that only runs with engine steps have rows in the kept table, so that nothing is computed for others.
+func (f File) IsOfSteps() bool { return strings.Contains(f.Text, "\n-- Kept per run with steps.\n") }
 
 // IsHeld says that several kept views read it, and nobody else: its rows are computed once for all of these, and not kept.
 func (f File) IsHeld() bool { return strings.Contains(f.Text, "\n-- Held while runs are computed.\n") }

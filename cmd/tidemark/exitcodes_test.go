@@ -22,6 +22,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		"broken-env.json": `{"gpu": "H100", "frobnicate": 1}`,
 		"broken-pts.csv":  "gpu,gpu\nH100,H100\n",
 		"broken-ser.yaml": "service: chat\nfrobnicate: 1\n",
+		"steps.log":       "INFO 01-01 00:00:00 [core.py:1] Iteration(1): 1 context requests, 2 context tokens, 0 generation requests, 0 generation tokens, iteration elapsed time: 1 ms\n",
 		"service.yaml":    "service: chat\ntime_zone: UTC\nmetrics: http://127.0.0.1:1\ndeployment: {gpu: H100, model: llama-3.1-8b}\nreplicas: 1\nslo: slo.yaml\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -100,6 +101,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		}},
 		{"a value that cannot be meant", kit.ExitMisuse, []string{
 			"ingest trace.csv --format frobnicate",
+			"ingest steps.log --run frobnicate",
 			"collect --service service.yaml --since frobnicate",
 			"collect --service service.yaml --since 1d --until 2d",
 			"collect --service service.yaml --until 2100-01-01",

@@ -13,7 +13,7 @@ import (
 
 // VLLMLog reads what a vLLM server logs. Its line of averages (every 5 s in V0,
 // every 10 s in V1) becomes metrics under the names that the same gauges have in
-// /metrics.
+// /metrics. Its line of a step (vllmsteps.go) becomes a step.
 var VLLMLog = read.Format{
 	Name:  "vllm-log",
 	Sees:  seesStats,
@@ -24,8 +24,8 @@ var VLLMLog = read.Format{
 
 // VLLMRequests reads the same log where it has a line for each request
 // (--enable-log-requests): a rate per minute, because the line tells when a request
-// came, to the second, and not how long it was. Where both kinds of lines are
-// there, both are read.
+// came, to the second, and not how long it was. Where other kinds of lines are
+// there, they are read as well.
 var VLLMRequests = read.Format{
 	Name:  "vllm-requests",
 	Sees:  seesRequestLog,
@@ -49,9 +49,15 @@ func isLog(h *read.Head, mark []byte) bool {
 	return at >= 0 && logStamp.Match(h.Data[bytes.LastIndexByte(h.Data[:at], '\n')+1:at+2])
 }
 
-// seesStats leaves a log with both kinds of lines to VLLMRequests.
+// seesStats leaves a log with lines of requests to VLLMRequests.
 func seesStats(h *read.Head) string {
-	return read.If(isLog(h, statsMark) && !isLog(h, requestMark), "a vLLM server's log, with its lines of averages")
+	switch {
+	case isLog(h, requestMark):
+		return ""
+	case isLog(h, stepMark):
+		return "a vLLM server's log, with a line for each step"
+	}
+	return read.If(isLog(h, statsMark), "a vLLM server's log, with its lines of averages")
 }
 
 // seesRequestLog asks for one line for a request.
@@ -59,8 +65,9 @@ func seesRequestLog(h *read.Head) string {
 	return read.If(isLog(h, requestMark), "a vLLM server's log, with a line for each request")
 }
 
-// vllmLog is one log on its way. Its stamps have neither year nor zone: times are
-// seconds since its first line, and a month that falls by half a year begins
+// vllmLog is one log on its way. Where Docker, containerd or kubectl wrote an instant
+// before its lines, that is taken. Its own stamps have neither year nor zone: times are
+// then seconds since its first line, and a month that falls by half a year begins
 // another year. A year is one with a 29 February, unless the lines go from the
 // 28th to the 1st. A clock that falls back by an hour, as at the end of summer
 // time, goes on counting.
@@ -75,40 +82,85 @@ type vllmLog struct {
 	lastS   int64
 	scrapes int32
 	minutes map[int64]int64 // requests in each minute
+
+	isFine bool      // the first line has an instant before its stamp
+	first  time.Time // this instant
+	lastNs int64     // since then, of the line before
+	series stepSeries
+	source stepSource
 }
 
-// readVLLMLog reads both kinds of lines, whichever format was recognised.
+// readVLLMLog reads all kinds of lines, whichever format was recognised.
 func readVLLMLog(d *read.Document, out *read.Rows) error {
-	l := &vllmLog{out: out, minutes: map[int64]int64{}}
+	l := &vllmLog{out: out, minutes: map[int64]int64{}, series: stepSeries{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
-		mayBeStats := bytes.Contains(line, statsMark)
-		if !mayBeStats && l.begun && !bytes.Contains(line, requestMark) {
+		isStep := bytes.Contains(line, stepMark)
+		if !isStep && bytes.HasSuffix(line, asyncMark) {
+			l.source.IsAsync = true
+		}
+		if !isStep && l.begun && !bytes.Contains(line, statsMark) && !bytes.Contains(line, requestMark) {
 			return nil, nil // not a row: a log has many other lines
 		}
 		stamp := logStamp.FindSubmatchIndex(line[:min(len(line), 256)])
 		if stamp == nil {
 			return nil, nil
 		}
-		at, err := l.seconds(line, stamp)
+		atNs, err := l.at(line, stamp)
 		if err != nil {
 			return nil, err
 		}
 		switch rest := line[stamp[1]:]; {
 		case bytes.Contains(rest, statsMark):
-			return nil, l.stats(number, at, rest)
+			return nil, l.stats(number, atNs, rest)
 		case bytes.Contains(rest[:min(len(rest), 128)], requestMark):
-			l.minutes[at/read.MinuteS]++
+			l.minutes[atNs/1e9/read.MinuteS]++
 			if bytes.Contains(rest, []byte("prompt: '")) || bytes.Contains(rest, []byte(`prompt: "`)) {
 				return nil, out.Text("prompt")
 			}
+		case isStep:
+			l.steps(number, atNs, line)
 		}
 		return nil, nil
 	})
 	if err != nil {
 		return err
 	}
+	if err := l.stepsEnd(); err != nil {
+		return err
+	}
 	return l.rates()
 }
+
+// instant is what Docker, containerd and kubectl write before a line, each with words of its own before or behind it.
+var instant = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)`)
+
+// at is when a line was written, since the first one, nanoseconds.
+func (l *vllmLog) at(line []byte, stamp []int) (int64, error) {
+	isFirst := !l.begun
+	if isFirst || l.isFine {
+		written, err := time.Parse(time.RFC3339Nano, string(instant.Find(line[:stamp[0]])))
+		if isFirst && err == nil {
+			l.begun, l.isFine, l.first = true, true, written.UTC().Truncate(time.Microsecond)
+			l.out.About.OriginAt, l.out.About.TimeUnit = &l.first, "datetime"
+		}
+		if l.isFine {
+			if err == nil {
+				l.lastNs = max(int64(written.Sub(l.first)), 0)
+			}
+			l.lastS = max(l.lastS, l.lastNs/1e9)
+			if l.lastNs/1e9/read.MinuteS >= read.MostLogMinutes {
+				return 0, errTooLong
+			}
+			return l.lastNs, nil
+		}
+	}
+	seconds, err := l.seconds(line, stamp)
+	return seconds * 1e9, err
+}
+
+var errTooLong = errors.New("the log spans more than five years")
+
+const dayS = 86_400
 
 // seconds reads a stamp as seconds since the log's first one.
 func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
@@ -120,7 +172,7 @@ func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
 	if l.day[0]-today[0] > 6 {
 		l.years++
 	}
-	const dayS, leapYear = 86_400, 2024
+	const leapYear = 2024
 	if l.day == [2]int{2, 28} && today == [2]int{3, 1} {
 		l.shiftS -= dayS
 	}
@@ -137,7 +189,7 @@ func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
 		l.out.Note("the clock falls back by an hour at %02d-%02d %02d:%02d:%02d, as at the end of summer time: the lines from there on are taken as later ones", of[0], of[1], of[2], of[3], of[4])
 	}
 	if since/read.MinuteS >= read.MostLogMinutes {
-		return 0, errors.New("the log spans more than five years")
+		return 0, errTooLong
 	}
 	since = max(since, 0) // of another process, whose first line came late
 	l.lastS = max(l.lastS, since)
@@ -166,7 +218,7 @@ var gauges = map[string]string{
 }
 
 // stats makes samples of one line of averages.
-func (l *vllmLog) stats(number, at int64, text []byte) error {
+func (l *vllmLog) stats(number, atNs int64, text []byte) error {
 	labels := ""
 	if engine := logEngine.FindSubmatch(text); engine != nil {
 		index, err := strconv.Atoi(string(engine[1]))
@@ -191,7 +243,7 @@ func (l *vllmLog) stats(number, at int64, text []byte) error {
 		if len(figure[3]) > 0 {
 			value /= 100
 		}
-		made = append(made, Sample{Scrape: l.scrapes, AtNs: new(at * 1e9), Name: name, Labels: labels, Value: value})
+		made = append(made, Sample{Scrape: l.scrapes, AtNs: new(atNs), Name: name, Labels: labels, Value: value})
 	}
 	for _, row := range made {
 		l.out.Add(row)

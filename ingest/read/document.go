@@ -28,10 +28,10 @@ type Document struct {
 // Base is the file's name without the endings of its packing.
 func (d *Document) Base() string { return UnpackedName(d.Path) }
 
-// UnpackedName is a file's name without its folder and without .gz or .zst.
+// UnpackedName is a file's name without its folder and without .gz, .zst or .xz.
 func UnpackedName(path string) string {
 	name := filepath.Base(path)
-	for _, ending := range []string{".gz", ".zst"} {
+	for _, ending := range []string{".gz", ".zst", ".xz"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name

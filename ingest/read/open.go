@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
@@ -44,7 +45,7 @@ type File struct {
 	ctx     context.Context
 	Disk    *counted // below the decompression
 	content io.Reader
-	packed  string    // "gzip", "zstd" or ""
+	packed  string    // "gzip", "zstd", "xz" or ""
 	sum     hash.Hash // of the decompressed bytes; nil where the file is not packed
 	unpacks int64     // decompressed bytes so far
 	Last    byte      // of what was read so far
@@ -107,13 +108,14 @@ func Open(ctx context.Context, path string, stdin io.Reader) (*File, error) {
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	xzMagic   = []byte{0xfd, '7', 'z', 'X', 'Z', 0x00}
 )
 
 // attach looks at the first bytes and puts the right decompression on top.
 func (in *File) attach(raw io.Reader) error {
 	in.Disk = &counted{reader: raw, sum: sha256.New()}
 	buffered := bufio.NewReaderSize(in.Disk, compressedBufSize)
-	head, err := buffered.Peek(4)
+	head, err := buffered.Peek(len(xzMagic))
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -132,6 +134,12 @@ func (in *File) attach(raw io.Reader) error {
 		}
 		in.packed, in.content = "zstd", unpacked
 		in.closers = append(in.closers, func() error { unpacked.Close(); return nil })
+	case bytes.HasPrefix(head, xzMagic):
+		unpacked, err := xz.NewReader(buffered)
+		if err != nil {
+			return fmt.Errorf("xz: %w", unpackError(err))
+		}
+		in.packed, in.content = "xz", unpacked
 	default:
 		in.content = buffered
 	}

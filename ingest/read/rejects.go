@@ -34,5 +34,6 @@ const (
 	NotInBaseUnits = "too small to be in bytes, bytes/s or FLOP/s"
 	NotAKnownWord  = "not a known word"
 	NotADictionary = "not a dictionary"
+	NotAStep       = "not a whole step"
 	notItsKind     = "not of the expected type"
 )

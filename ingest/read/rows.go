@@ -80,7 +80,7 @@ type checkedRow interface{ Check(out *Rows) (Row, bool) }
 
 // ofOtherRows are the tables that say more about rows of another table. Their rows
 // are not counted as rows of the source.
-var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true}
+var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true, "step_sources": true}
 
 // Err is the first error of Add, Reject or Text. It stays, as that of a bufio.Writer
 // does: nothing is taken in after it. A reader may therefore call them without looking at

@@ -15,7 +15,7 @@ func SourceName(path string) string {
 		return "stdin"
 	}
 	name := filepath.Base(path)
-	for _, ending := range []string{".gz", ".zst", ".csv", ".jsonl", ".json", ".txt", ".prom"} {
+	for _, ending := range []string{".gz", ".zst", ".xz", ".csv", ".jsonl", ".json", ".txt", ".prom"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	for long, short := range map[string]string{"AzureLLMInferenceTrace": "azure", "AzureLMMInferenceTrace": "azure-lmm"} {

@@ -34,7 +34,7 @@ var textColumns = func() map[string]string {
 			kernel_tables.engine kernel_tables.engine_version gemm_times.format expert_times.format expert_times.router
 			attention_times.phase attention_times.kv_format mla_times.phase mla_times.format mla_times.kv_format gpus.link
 			points.tool figures.statistic result_requests.session_id result_requests.finish_reason requests.session_id
-			requests.class requests.finish_reason requests.endpoint samples.origin samples.name`,
+			requests.class requests.finish_reason requests.endpoint samples.origin samples.name steps.engine`,
 		aName:     `kernel_tables.gpu points.load figures.name figures.unit result_requests.failure requests.failure rejects.column_name`,
 		someLabel: `metrics.labels samples.labels`,
 		aSymbol:   `kernels.name gemm_times.kernel expert_times.kernel attention_times.kernel mla_times.kernel all_reduce_times.kernel exchange_times.kernel`,
@@ -45,7 +45,7 @@ var textColumns = func() map[string]string {
 			service_files.service shape_capacities.document service_demands.service service_demands.document service_demands.samples samples.url sources.name sources.path sources.collection sources.licence sources.read_as`,
 		ourOwn: `calibrations.run_id calibrations.run_ids calibrations.gpu calibrations.model calibrations.weight_format
 			calibrations.kv_format calibrations.engine calibrations.engine_version calibrations.name calibrations.format capacities.search_id service_weeks.week service_weeks.file_sha256 service_files.file_sha256 shape_capacities.capacity_key service_demands.week service_demands.demand_key
-			manifests.document requests.run_id requests.failure_detail runs.run_id samples.run_id rejects.reason sources.kind
+			manifests.document requests.run_id requests.failure_detail runs.run_id samples.run_id step_joins.run_id rejects.reason sources.kind
 			sources.format sources.sha256 sources.time_unit sources.zone_assumption`,
 	} {
 		for _, column := range strings.Fields(columns) {

@@ -19,6 +19,8 @@ with rows_of_tables as (
     union all
     select source_id from raw.metrics
     union all
+    select source_id from raw.steps
+    union all
     select source_id from raw.kernels
     union all
     select source_id from raw.kernel_rules

@@ -37,6 +37,13 @@ with together as (
     from marts.evidence_between
     union all
     select
+        run_id,
+        'run',
+        figure,
+        value
+    from marts.evidence_steps
+    union all
+    select
         source_name || '#' || point,
         'point',
         figure,

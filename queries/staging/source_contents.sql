@@ -36,6 +36,18 @@ with contents as (
     group by source_id
     union all
     select
+        steps.source_id,
+        22,
+        'steps',
+        macros.many_text(count(*), 'engine step') || ' of ' || macros.many_text(count(distinct hash(steps.engine, steps.rank)), 'rank')
+        || coalesce(' within ' || nullif(macros.span_text((max(steps.at_ns) - min(steps.at_ns)) / 1e9), macros.span_text(0)), '')
+        || case when bool_or(kept.is_sampled) then ', a sample of all' else '' end
+        || case when max(kept.lost_steps) > 0 then ', ' || macros.count_text(max(kept.lost_steps)) || ' missing between them' else '' end
+    from raw.steps
+    left join raw.step_sources as kept on kept.source_id = steps.source_id
+    group by steps.source_id
+    union all
+    select
         source_id,
         23,
         'kernels',

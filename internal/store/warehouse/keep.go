@@ -116,10 +116,11 @@ type passes []relation
 
 // relation is a view or a kept table that depends on what a run wrote.
 type relation struct {
-	name string // schema.name
-	text string // its select, over the narrowed names of its parents
-	kept bool
-	held bool // read by several kept tables: worked out once in a pass, and dropped behind the last of them
+	name    string // schema.name
+	text    string // its select, over the narrowed names of its parents
+	kept    bool
+	ofSteps bool // kept, and only runs with engine steps have rows: left out of a pass without one
+	held    bool // read by several kept tables: worked out once in a pass, and dropped behind the last of them
 }
 
 // requestsPerPass is how many requests one pass computes at most, unless a single run has
@@ -239,11 +240,12 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 		return err
 	}
 	var requests int
-	if err := db.QueryRowContext(ctx, "select count(*) from "+narrowed("raw.requests")).Scan(&requests); err != nil {
+	var hasSteps bool
+	if err := db.QueryRowContext(ctx, fmt.Sprintf("select (select count(*) from %s), exists (from %s)", narrowed("raw.requests"), narrowed("raw.step_joins"))).Scan(&requests, &hasSteps); err != nil {
 		return err
 	}
 	defer limitMemory(ctx, requests)()
-	if err := p.insert(ctx, db, func(r relation) bool { return r.kept }); err != nil {
+	if err := p.insert(ctx, db, func(r relation) bool { return r.kept && (hasSteps || !r.ofSteps) }); err != nil {
 		return err
 	}
 	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?, now()", runs, catalogue)
@@ -324,7 +326,7 @@ func (p passes) narrow(ctx context.Context, db Querier, runs []string) error {
 }
 
 // ofRuns are the raw tables that runs write.
-var ofRuns = []string{"raw.runs", "raw.requests", "raw.samples"}
+var ofRuns = []string{"raw.runs", "raw.requests", "raw.samples", "raw.step_joins"}
 
 // neededBy leaves what some queries read, directly or through others.
 func (p passes) neededBy(asked []string, needs map[string][]string) (needed passes) {
@@ -374,7 +376,7 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 		}
 		if len(needs[view.relation]) > 0 {
 			isOfRuns[view.relation] = true
-			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept, held: view.isHeld})
+			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept, ofSteps: view.isOfSteps, held: view.isHeld})
 			if view.isKept {
 				kept = append(kept, view.relation)
 			}
@@ -407,4 +409,13 @@ func listed(names []string) string {
 		all = append(all, quoted(name))
 	}
 	return "(" + strings.Join(all, ", ") + ")"
+}
+
+// Recompute computes again what is kept of runs to which something was added, within the transaction.
+func (tx *Tx) Recompute(ctx context.Context, runs ...string) error {
+	all, _ := ofRunsInOrder()
+	if err := all.forget(ctx, tx.conn, runs); err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	return tx.Refresh(ctx)
 }

@@ -35,7 +35,7 @@ import (
 type ingestFlags struct {
 	kit.Call
 	format, name, licence, text, environment, runs, timeUnit string
-	column                                                   cli.StringSlice
+	column, ofRun                                            cli.StringSlice
 	maxRejected                                              float64
 }
 
@@ -45,7 +45,7 @@ func IngestCommand() *cli.Command {
 		Name:      "ingest",
 		Usage:     "read traces, results and runs into the warehouse",
 		ArgsUsage: "PATH...",
-		Description: `The format is recognised from the content and named. gzip and zstd are
+		Description: `The format is recognised from the content and named. gzip, zstd and xz are
 unpacked. A row that cannot be read is a reject with line, column and
 reason. --column maps a table of requests whose columns have other names.
 
@@ -59,6 +59,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each", Destination: &f.column},
 			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)", Destination: &f.timeUnit, Action: kit.OneOf("time-unit", "s", "ms", "us", "ns")},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip", Destination: &f.text, Action: kit.OneOf("text", "strip", "refuse")},
+			&cli.StringSliceFlag{Name: "run", Usage: "of a server's log: the engine steps of `RUN`'s time are that run's; again for each run that the log covers", Destination: &f.ofRun},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction", Destination: &f.environment},
 			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs", Destination: &f.runs},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001, Destination: &f.maxRejected},
@@ -109,11 +110,36 @@ func (f *ingestFlags) run() error {
 		if printErr := printIngested(&f.Call, results); printErr != nil {
 			return printErr
 		}
+		if err == nil {
+			err = f.joinSteps(ctx, w, results)
+		}
 		if err != nil || f.environment == "" {
 			return err
 		}
 		return nameDeployment(ctx, &f.Call, w, results, environment)
 	})
+}
+
+// joinSteps gives the steps of the logs to the runs of --run.
+func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, results []ingest.Result) error {
+	runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	logs := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" || r.Format == "run" })
+	if len(logs) == 0 {
+		return hint.Misuse("ingest: --run %s, and no log of its server", runs[0]).Hint("tidemark ingest server.log --run %s", runs[0])
+	}
+	for _, result := range logs {
+		joins, err := ingest.JoinSteps(ctx, w, result.Name, runs)
+		if err != nil {
+			return fmt.Errorf("ingest: %w", err)
+		}
+		for _, join := range joins {
+			f.Tell("%s: %s", result.Path, join)
+		}
+	}
+	return nil
 }
 
 // nameDeployment stores what the results were measured on, also of files that are known already.

@@ -1,0 +1,330 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+)
+
+// Steps are joined to a run by its prompts: a step computes prompt tokens shortly before the run receives the first tokens of
+// their answers. The offset between both clocks is the one at which most prompt tokens find each other. It is searched where
+// both clocks are right to within a minute, whatever the zone of the server's.
+
+// StepJoin says which steps of a source are a run's.
+type StepJoin struct {
+	RunID        string
+	OffsetS      float64 // of the run's beginning, since the source's
+	MissingRatio float64 // prompt tokens of the run that no step of their time has, of all
+	ForeignRatio float64 // prompt tokens of the steps that are not the run's, of all
+	ApartS       float64 // mean distance from a step to the first token of its prompts
+	Steps        int64
+
+	beginS, endS float64 // of its steps, since the run began
+}
+
+// String says how well the join fits.
+func (j StepJoin) String() string {
+	said := fmt.Sprintf("%s of run %s, which began %.1f s after the first line: %s of its prompt tokens are in a step of their time, %.2f s from the first token in the mean",
+		show.Things(j.Steps, "step", "steps"), j.RunID, j.OffsetS, percent(1-j.MissingRatio), math.Abs(j.ApartS))
+	if j.ForeignRatio > mostForeign {
+		said += fmt.Sprintf("; %s of the steps' prompt tokens are of others, so that contexts are not known", percent(j.ForeignRatio))
+	}
+	return said
+}
+
+func percent(ratio float64) string { return fmt.Sprintf("%.3g %%", 100*ratio) }
+
+const (
+	mostMissing = 0.1  // of the run's prompt tokens
+	mostOthers  = 0.5  // of the steps' prompt tokens, where the server is not known to be shared
+	mostForeign = 0.05 // up to here the run's own requests say what decoded
+	earliestS   = 1.0  // a first token may come so much before its step, whose instant may be a whole second
+	latestS     = 3.0  // and so much after it, where an API server sends many at once
+	mostSkewS   = 60.0 // between clocks that are both right
+	clockStepS  = 0.25
+)
+
+// flow are prompt tokens over time, in order.
+type flow struct {
+	atS, tokens []float64
+	upTo        []float64 // sums of tokens before each
+}
+
+func (f *flow) add(atS, tokens float64) {
+	f.atS, f.tokens, f.upTo = append(f.atS, atS), append(f.tokens, tokens), append(f.upTo, f.sum())
+}
+
+func (f *flow) sum() float64 {
+	if n := len(f.tokens); n > 0 {
+		return f.upTo[n-1] + f.tokens[n-1]
+	}
+	return 0
+}
+
+// between sums the tokens from one instant to another.
+func (f *flow) between(fromS, untilS float64) float64 {
+	before := func(atS float64) float64 {
+		if i := sort.SearchFloat64s(f.atS, atS); i < len(f.upTo) {
+			return f.upTo[i]
+		}
+		return f.sum()
+	}
+	return before(untilS) - before(fromS)
+}
+
+// fit compares the run's prompts with the steps at one offset: each token of the run takes the earliest token of the steps that is near
+// enough, which leaves the fewest without one.
+func fit(steps, run *flow, offsetS float64) (j StepJoin) {
+	first, last := run.atS[0]+offsetS-earliestS, run.atS[len(run.atS)-1]+offsetS+earliestS
+	i := sort.SearchFloat64s(steps.atS, run.atS[0]+offsetS-latestS)
+	var found, apart, left float64
+	if i < len(steps.atS) {
+		left = steps.tokens[i]
+	}
+	for k := range run.atS {
+		atS, wanted := run.atS[k]+offsetS, run.tokens[k]
+		for wanted > 0 && i < len(steps.atS) && steps.atS[i] <= atS+earliestS {
+			if steps.atS[i] >= atS-latestS {
+				taken := min(wanted, left)
+				wanted, left, found, apart = wanted-taken, left-taken, found+taken, apart+taken*(atS-steps.atS[i])
+				if left > 0 {
+					break
+				}
+			}
+			if i++; i < len(steps.atS) {
+				left = steps.tokens[i]
+			}
+		}
+	}
+	j.OffsetS, j.MissingRatio, j.ForeignRatio = offsetS, 1-found/run.sum(), 1
+	if found > 0 {
+		j.ApartS = apart / found
+		j.ForeignRatio = max(0, 1-found/max(found, steps.between(first-latestS/2, last)))
+	}
+	return j
+}
+
+// JoinSteps finds when runs were in a source of steps, and keeps it. What is kept of them is computed again.
+func JoinSteps(ctx context.Context, w *warehouse.Warehouse, source string, runIDs []string) (joins []StepJoin, err error) {
+	s, err := sourceOfSteps(ctx, w.DB(), source)
+	if err != nil {
+		return nil, fmt.Errorf("steps of %s: %w", source, err)
+	}
+	for _, runID := range runIDs {
+		r, err := promptsOf(ctx, w.DB(), runID)
+		if err != nil {
+			return nil, err
+		}
+		j, err := s.place(r)
+		if err != nil {
+			return nil, fmt.Errorf("steps of %s: %w", source, err)
+		}
+		joins = append(joins, j)
+	}
+	err = warehouse.Sparingly(ctx, w.DB(), func(ctx context.Context) error {
+		return w.Write(ctx, func(tx *warehouse.Tx) error {
+			for i := range joins {
+				if err := s.insert(ctx, tx, &joins[i]); err != nil {
+					return err
+				}
+			}
+			return tx.Recompute(ctx, runIDs...)
+		})
+	})
+	return joins, err
+}
+
+// insert keeps one join, in the place of an earlier one, and counts its steps.
+func (s *steps) insert(ctx context.Context, tx *warehouse.Tx, j *StepJoin) error {
+	if err := tx.Exec(ctx, "delete from raw.step_joins where run_id = ? and source_id = ?", j.RunID, s.id); err != nil {
+		return err
+	}
+	err := tx.Exec(ctx, "insert into raw.step_joins (run_id, source_id, offset_s, begin_s, end_s, missing_ratio, foreign_ratio) values (?, ?, ?, ?, ?, ?, ?)",
+		j.RunID, s.id, j.OffsetS, j.beginS, j.endS, j.MissingRatio, j.ForeignRatio)
+	if err != nil {
+		return err
+	}
+	return tx.QueryRow(ctx, `
+select count(*)
+from raw.steps
+inner join raw.step_joins as own on own.source_id = steps.source_id
+where own.run_id = ?
+    and own.source_id = ?
+    and steps.at_ns / 1e9 - own.offset_s between own.begin_s and own.end_s
+    and not steps.is_dummy`, j.RunID, s.id).Scan(&j.Steps)
+}
+
+// steps are those of one source, as far as prompts go.
+type steps struct {
+	id     int64
+	name   string
+	begin  sql.NullTime  // of the source, where it is dated
+	zeroS  sql.NullInt64 // its own clock at its begin, seconds of a leap year, where it is not
+	prompt flow
+}
+
+func sourceOfSteps(ctx context.Context, db *sql.DB, name string) (s steps, err error) {
+	s.name = name
+	err = db.QueryRowContext(ctx, "select source_id, origin_at, zero_of_year_s from raw.sources inner join raw.step_sources using (source_id) where name = ?", name).Scan(&s.id, &s.begin, &s.zeroS)
+	if err == sql.ErrNoRows {
+		return s, hint.Errorf("it has none").
+			Hint("start vllm serve with --enable-logging-iteration-details, or a Dynamo worker with --fpm-trace, and measure again; without --run the rest of the file is taken in")
+	}
+	if err != nil {
+		return s, err
+	}
+	// Stamps of whole seconds stand for the middle of their second.
+	return s, s.prompt.read(ctx, db, `
+select
+    at_ns // width * width / 1e9 + width / 2e9,
+    sum(prefill_tokens)
+from (
+    select
+        *,
+        case when max(at_ns % 1000000000) over () = 0 then 1000000000 else 50000000 end as width
+    from raw.steps
+    where source_id = ?
+) as each
+where prefill_tokens > 0
+group by all
+order by 1`, s.id)
+}
+
+// promptTimes are the prompts that a run saw answered.
+type promptTimes struct {
+	runID        string
+	startedAt    time.Time
+	beginS, endS float64
+	isShared     bool
+	prompt       flow
+}
+
+func promptsOf(ctx context.Context, db *sql.DB, runID string) (r promptTimes, err error) {
+	r.runID = runID
+	var begin, end sql.NullFloat64
+	err = db.QueryRowContext(ctx, `
+select
+    any_value(runs.started_at),
+    min(requests.sent_s),
+    max(coalesce(requests.done_s, requests.last_token_s)),
+    coalesce(any_value(shared.is_shared), false)
+from staging.runs
+left join staging.requests on requests.run_id = runs.run_id
+left join marts.shared_servers as shared on shared.run_id = runs.run_id
+where runs.run_id = ?
+group by runs.run_id`, runID).Scan(&r.startedAt, &begin, &end, &r.isShared)
+	if err == sql.ErrNoRows {
+		return r, hint.Misuse("no run %s", runID).Hint(`take its folder in first; "tidemark runs" lists the runs`)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.beginS, r.endS = begin.Float64, end.Float64
+	err = r.prompt.read(ctx, db, `
+select
+    first_token_s,
+    greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1)
+from staging.requests
+where run_id = ?
+    and first_token_s is not null
+order by 1`, runID)
+	if err == nil && len(r.prompt.atS) == 0 {
+		return r, hint.Errorf("run %s has no first token, by which steps could be found", runID).Hint("see how its requests failed: tidemark diagnose %s", runID)
+	}
+	return r, err
+}
+
+func (f *flow) read(ctx context.Context, db *sql.DB, query string, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var atS, tokens float64
+		if err := rows.Scan(&atS, &tokens); err != nil {
+			return err
+		}
+		f.add(atS, tokens)
+	}
+	return rows.Err()
+}
+
+// place finds the offset at which the run fits best, or says why it fits nowhere.
+func (s *steps) place(r promptTimes) (StepJoin, error) {
+	if len(s.prompt.atS) == 0 {
+		return StepJoin{}, hint.Errorf("no step of it computes a prompt").Hint("take the whole log in")
+	}
+	best, cost := StepJoin{MissingRatio: 1, ForeignRatio: 1}, math.Inf(1)
+	try := func(offsetS, skewS float64) {
+		if s.prompt.between(r.prompt.atS[0]+offsetS-latestS, r.prompt.atS[len(r.prompt.atS)-1]+offsetS+latestS) < (1-mostMissing)*r.prompt.sum() && best.MissingRatio < 1 {
+			return
+		}
+		j := fit(&s.prompt, &r.prompt, offsetS)
+		paid := j.MissingRatio + 0.05*math.Abs(j.ApartS) + 0.002*math.Abs(skewS)
+		if !r.isShared {
+			paid += j.ForeignRatio
+		}
+		if paid < cost {
+			best, cost = j, paid
+		}
+	}
+	for _, rightS := range s.offsetsOf(r.startedAt) {
+		for skewS := -mostSkewS; skewS <= mostSkewS; skewS += clockStepS {
+			try(rightS+skewS, skewS)
+		}
+	}
+	best.RunID, best.beginS, best.endS = r.runID, r.beginS-earliestS, r.endS+earliestS
+	if best.MissingRatio <= mostMissing && (r.isShared || best.ForeignRatio <= mostOthers) {
+		return best, nil
+	}
+	// For the message: where it would fit, if a clock were wrong.
+	nearest := s.offsetsOf(r.startedAt)
+	for offsetS := s.prompt.atS[0] - r.prompt.atS[0]; offsetS < s.prompt.atS[len(s.prompt.atS)-1]; offsetS++ {
+		try(offsetS, 0)
+	}
+	skewS := math.Inf(1)
+	for _, rightS := range nearest {
+		if d := best.OffsetS - rightS; math.Abs(d) < math.Abs(skewS) {
+			skewS = d
+		}
+	}
+	said := fmt.Sprintf("they are not those of run %s: where they fit best, %.0f s after the first line, %s of the run's prompt tokens are in no step of their time, and %s of the steps' prompt tokens are not the run's",
+		r.runID, best.OffsetS, percent(best.MissingRatio), percent(best.ForeignRatio))
+	if math.Abs(skewS) > mostSkewS {
+		said += fmt.Sprintf("; the server's clock would be %.0f s off there", skewS)
+	}
+	return best, hint.Errorf("%s", said).Hint("name the log of the server that the run was sent to, with the time of the run in it")
+}
+
+// offsetsOf are the seconds from the source's begin to an instant, for each zone that the source's clock may be in, the likeliest first.
+func (s *steps) offsetsOf(at time.Time) []float64 {
+	at = at.UTC()
+	if s.begin.Valid {
+		return []float64{at.Sub(s.begin.Time).Seconds()}
+	}
+	const leapYear = 2024
+	ofYear := time.Date(leapYear, at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
+	utc := ofYear.Sub(time.Date(leapYear, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds() - float64(s.zeroS.Int64)
+	const yearS, quarterS = 366 * dayS, 900
+	offsets := []float64{}
+	for zone := range 14*4 + 1 {
+		for _, sign := range []float64{1, -1} {
+			offset := utc + sign*float64(zone)*quarterS
+			if offset < -yearS/2 { // the log began before the turn of the year
+				offset += yearS
+			}
+			offsets = append(offsets, offset)
+		}
+	}
+	return offsets
+}
+
+const dayS = 86_400

@@ -1,0 +1,179 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/ingest"
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+)
+
+const h100 = "../fixtures/vllm-h100/"
+
+// runIn takes a run folder of the H100 in, and says its id and when it began.
+func runIn(t *testing.T, w *warehouse.Warehouse, folder string) (id string, startedAt time.Time) {
+	t.Helper()
+	load(t, w, folder, ingest.Options{})
+	text, err := os.ReadFile(folder + "/run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		ID        string    `json:"run_id"`
+		StartedAt time.Time `json:"started_at"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.ID, document.StartedAt
+}
+
+func logText(t *testing.T, name string) []byte {
+	t.Helper()
+	file, err := read.Open(t.Context(), h100+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The client was on the server's machine, so that both clocks are one: the log's first line is of 18:04:11. Every step and every prompt token of the
+// log, which was cut to the run, is the run's. A clock five hours ahead changes nothing.
+func TestStepsAreJoinedToTheirRun(t *testing.T) {
+	for _, zone := range []int{0, 5} {
+		w := open(t)
+		id, startedAt := runIn(t, w, h100+"runs/L8-steady-0.9")
+		text := logText(t, "L8-steady-0.9.log.zst")
+		text = bytes.ReplaceAll(text, []byte(" 11-26 18:"), fmt.Appendf(nil, " 11-26 %d:", 18+zone))
+		result := load(t, w, write(t, "server.log", text), ingest.Options{})
+		joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantS := startedAt.Sub(time.Date(2026, 11, 26, 18, 4, 11, 0, time.UTC)).Seconds()
+		if j := joins[0]; math.Abs(j.OffsetS-wantS) > 0.3 || j.Steps != int64(bytes.Count(text, []byte("Iteration("))) || j.MissingRatio > 1e-9 || j.ForeignRatio > 1e-9 {
+			t.Errorf("zone %d: got %+v, want an offset of %.2f s", zone, j, wantS)
+		}
+		got := fmt.Sprint(table(t, w, `
+select
+    sum(steps.prefill_tokens) = (select sum(input_tokens_reported - coalesce(cached_tokens, 0)) from staging.requests),
+    sum(steps.decode_tokens) = (select sum(received_tokens - 1) from staging.requests),
+    count(distinct steps.clock),
+    any_value(steps.clock),
+    bool_and(steps.is_kv_from_requests)
+from staging.steps`))
+		if got != "[[true true 1 submit true]]" {
+			t.Errorf("zone %d: got %s", zone, got)
+		}
+	}
+}
+
+// What a second's lines give by hand: seconds of equal steps between seconds with steps.
+func TestStepTimesAreThoseOfCounting(t *testing.T) {
+	w := open(t)
+	id, _ := runIn(t, w, h100+"runs/L8-calib-a")
+	result := load(t, w, h100+"L8-calib-a.log.zst", ingest.Options{})
+	if _, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id}); err != nil {
+		t.Fatal(err)
+	}
+	stepsIn, batches := map[string]int{}, map[string]map[string]bool{}
+	line := regexp.MustCompile(`11-26 (\d\d:\d\d:\d\d) .*: (\d+) context requests, \d+ context tokens, (\d+) generation requests`)
+	for lines := bufio.NewScanner(bytes.NewReader(logText(t, "L8-calib-a.log.zst"))); lines.Scan(); {
+		found := line.FindStringSubmatch(lines.Text())
+		if found == nil {
+			continue
+		}
+		if stepsIn[found[1]]++; batches[found[1]] == nil {
+			batches[found[1]] = map[string]bool{}
+		}
+		batches[found[1]][found[2]+" "+found[3]] = true
+	}
+	counts := map[int64][]int{}
+	for second, kinds := range batches {
+		at, _ := time.Parse(time.TimeOnly, second)
+		isInside := stepsIn[at.Add(-time.Second).Format(time.TimeOnly)] > 0 && stepsIn[at.Add(time.Second).Format(time.TimeOnly)] > 0
+		for kind := range kinds {
+			if batch, err := strconv.ParseInt(strings.TrimPrefix(kind, "0 "), 10, 64); err == nil && len(kinds) == 1 && isInside {
+				counts[batch] = append(counts[batch], stepsIn[second])
+			}
+		}
+	}
+	// A batch may have long contexts in one second and short ones in another.
+	measured := map[int64]bool{}
+	for _, row := range table(t, w, "select decode_requests, step_s from marts.step_gap where kind = 'decode' and step_s is not null") {
+		batch, _ := strconv.ParseInt(row[0], 10, 64)
+		stepS, _ := strconv.ParseFloat(row[1], 64)
+		if !slices.ContainsFunc(counts[batch], func(n int) bool { return math.Abs(stepS*float64(n)-1) < 0.02 }) {
+			t.Errorf("batch %d: got %.3g s, of seconds with %v steps", batch, stepS, counts[batch])
+		}
+		measured[batch] = true
+	}
+	if len(measured) < 8 {
+		t.Errorf("batches %v were measured", measured)
+	}
+	terms := fmt.Sprint(table(t, w, "select list(term order by term_seq) from marts.step_terms where ratio between 0.2 and 2"))
+	if terms != "[[[fixed, sequence, context, prompt]]]" {
+		t.Errorf("terms: got %s", terms)
+	}
+}
+
+func TestStepsOfAnotherRunAreRefused(t *testing.T) {
+	w := open(t)
+	steady, _ := runIn(t, w, h100+"runs/L8-steady-0.9")
+	for _, c := range []struct{ file, run, want, hint string }{
+		{h100 + "L8-calib-a.log.zst", steady, "they are not those of run " + steady + ": where they fit best, ", "with the time of the run in it"},
+		{h100 + "F8-calib.log.zst", steady, "of the run's prompt tokens are in no step of their time", "name the log of the server"},
+		{"../fixtures/logs/vllm-v1.log", steady, "it has none", "--enable-logging-iteration-details"},
+		{"../fixtures/logs/vllm-steps.log", "nobody", "no run nobody", "take its folder in"},
+	} {
+		result := load(t, w, c.file, ingest.Options{MaxRejectedRatio: 0.2})
+		_, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{c.run})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
+		}
+	}
+	if got := number(t, w, "select count(*) from raw.step_joins"); got != 0 {
+		t.Errorf("%d joins were kept", got)
+	}
+}
+
+// A server that waited for its host half of the time, and one that did not.
+func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
+	w := open(t)
+	runs := shared(t, "traces/vllm-h100/runs")
+	limited, _ := runIn(t, w, runs+"/20261126-144922-s128-9fc8")
+	other, _ := runIn(t, w, runs+"/20261126-145109-s1000-2acd")
+	result := load(t, w, shared(t, "traces/vllm-h100/llama-3.1-8b.log.xz"), ingest.Options{})
+	joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{limited, other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Counted in the log between the first and the last second of each.
+	if joins[0].Steps != 786 || joins[1].Steps != 791 {
+		t.Errorf("got %+v", joins)
+	}
+	got := fmt.Sprint(table(t, w, "select subject, symptom from marts.symptoms"))
+	if want := fmt.Sprintf("[[%s api_server_bound]]", limited); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
