@@ -101,7 +101,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 // difference of two. Prefill attention is split into layers without and with a sliding window by asking once with no tokens: then only the
 // layers without a window count the pair. For a model without windows all of it belongs to the first kind.
 func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, made deploymentRow) error {
-	var f [6]float64 // of the frontend
+	var f [7]float64 // of the frontend
 	err := db.QueryRowContext(ctx, `
 select
     coalesce(d.window_tokens, 0),
@@ -126,14 +126,15 @@ select
     d.admission_s,
     d.admission_token_s,
     d.send_s,
-    d.send_token_s`+made.from(), made.row).Scan(
+    d.send_token_s,
+    d.send_crowd_s`+made.from(), made.row).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
 		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS,
-		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
+		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6],
 	)
 	at := func(i int) time.Duration { return time.Duration(f[i] * float64(time.Second)) }
-	c.frontend = engine.Frontend{Way: at(0), WayToken: at(1), Admission: at(2), AdmissionToken: at(3), Send: at(4), SendToken: at(5)}
+	c.frontend = engine.Frontend{Way: at(0), WayToken: at(1), Admission: at(2), AdmissionToken: at(3), Send: at(4), SendToken: at(5), SendCrowd: at(6)}
 	if c.SlidingWindow == 0 {
 		c.pairS, c.windowedPairS = c.pairS+c.windowedPairS, 0
 	}

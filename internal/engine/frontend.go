@@ -14,6 +14,12 @@ type Frontend struct {
 	AdmissionToken time.Duration // and for each token of its prompt
 	Send           time.Duration // for each step that yields tokens
 	SendToken      time.Duration // and for each of these
+	SendCrowd      time.Duration // and for each of these and each other one: with many streams each takes longer
+}
+
+// Sends is what the thread takes to send so many tokens of one step.
+func (f *Frontend) Sends(tokens int) time.Duration {
+	return f.Send + time.Duration(tokens)*(f.SendToken+time.Duration(tokens-1)*f.SendCrowd)
 }
 
 // thread is the frontend's one thread.
@@ -39,7 +45,7 @@ func (t *thread) send(s *stretch, until time.Duration, tokens int) time.Duration
 		if end > until {
 			break
 		}
-		t.free = max(t.free, end) + t.Send + time.Duration(tokens)*t.SendToken
+		t.free = max(t.free, end) + t.Sends(tokens)
 		s.sent = append(s.sent, t.free)
 	}
 	return t.free

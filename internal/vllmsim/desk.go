@@ -45,7 +45,7 @@ func (d *desk) takeIn(prompt int, do func()) {
 
 // send calls do when the tokens of a step that has just ended are out.
 func (d *desk) send(at time.Time, tokens int, do func()) {
-	d.add(deskWork{at, d.front.Send + time.Duration(tokens)*d.front.SendToken, do})
+	d.add(deskWork{at, d.front.Sends(tokens), do})
 }
 
 func (d *desk) add(work deskWork) {

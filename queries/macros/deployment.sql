@@ -539,6 +539,7 @@ made as (
             'admission_token_s': coalesce(value_of['admission_token_s bf16'], 0),
             'send_s': coalesce(value_of['send_s bf16'], 0),
             'send_token_s': coalesce(value_of['send_token_s bf16'], 0),
+            'send_crowd_s': coalesce(value_of['send_crowd_s bf16'], 0),
             'prompt_ratio': value_of['prompt_ratio bf16'],
             'bunch_ratio': value_of['bunch_ratio bf16'],
             'all_reduce_gpus': all_reduce_gpus,

@@ -104,7 +104,7 @@ per_token as (
         macros.kv_s(d, totals.context_seconds / totals.decode_s, totals.context_seconds / totals.decode_s)
         + macros.state_s(d, totals.batch_seconds / totals.decode_s) as most_kv_s,
         d.submit_s,
-        d.send_s + totals.batch_seconds / totals.decode_s * d.send_token_s as round_s
+        macros.sends_s(d, totals.batch_seconds / totals.decode_s) as round_s
     from totals
     left join staging.deployments as d on d.run_id = totals.run_id
 ),

@@ -89,6 +89,7 @@
 -- admission_token_s        the same of request_token_s, seconds
 -- send_s                   of that thread for each step that yields tokens, seconds; 0: not known
 -- send_token_s             and for each token, seconds
+-- send_crowd_s             and for each token and each other one of the step, seconds: with many streams each takes longer
 -- prompt_ratio             a prompt's work until its first token, over what the same work adds to the steps of others
 -- bunch_ratio              share of a closed loop's other clients whose prompts are before one's own
 -- all_reduce_gpus          GPUs of one all-reduce, or of one exchange of tokens (all_reduce_kind)
