@@ -64,7 +64,7 @@ type part struct {
 var parts = []part{
 	{"20_demand.html", "demand", "The week’s demand", demandView},
 	{"30_shape.html", "shape", "The shape", shapeView},
-	{"40_replica.html", "capacity", "What a replica can take", replicaView},
+	{"40_replica.html", "capacity", "What a replica handles", replicaView},
 	{"50_hours.html", "hours", "GPUs by hour", hoursView},
 	{"60_felt.html", "felt", "What users felt", feltView},
 	{"70_bandwidth.html", "bandwidth", "Bandwidth", bandwidthView},
