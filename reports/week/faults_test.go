@@ -23,6 +23,8 @@ func TestWhatThePageSays(t *testing.T) {
 		not  []string
 	}{
 		{"the tile judges what is paid for now, as the headline does", sample.Changed(), []string{"<h1>Buy no GPUs: 7 replicas hold with 36 % to spare</h1>", "<dt>Headroom, 7 replicas since Wed</dt><dd class=\"v\">36 %</dd><dd>at capacity’s low end; 44 % at its middle, in the hours known</dd><dd class=\"w\">18 % last week</dd>"}, nil},
+		{"one section, and not three, says that production has no metrics", with(sample.NoMetrics(), func(r *week.Report) { r.Felt, r.Steps, r.Symptoms, r.Looked = nil, nil, nil, 0 }), []string{"<h2 id=\"h-felt\">Production</h2>", "what users felt, what a token took and whether a symptom shows is not known"},
+			[]string{"<h2 id=\"h-bandwidth\">", "<h2 id=\"h-diagnosis\">", "No symptom could be looked for"}},
 		{"headroom of a week with gaps", sample.Report(), []string{"<dd>at capacity’s low end; 23 % at its middle, in the hours known</dd>"}, nil},
 		{"headroom of a week without", sample.Falling(), nil, []string{"in the hours known</dd>"}},
 		{"an hour that is not the busiest lacks replicas", with(sample.Report(), func(r *week.Report) { r.Hours[30].HighNeeded = ptr(7) }), []string{"; too little in 1 other hour</dd>"}, nil},
