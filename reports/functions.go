@@ -55,7 +55,9 @@ func (p *page) functions() template.FuncMap {
 var latencyMetric = lazy.Regexp(`\b(?:(?:ttft|e2e)(?:_from_due)?|tpot|itl)\b`)
 
 // metricsInWords writes p99 ttft_from_due at most 500 ms as p99 TTFT from due at most 500 ms.
-func metricsInWords(text any) string { return latencyMetric().ReplaceAllStringFunc(plain(text), show.Words) }
+func metricsInWords(text any) string {
+	return latencyMetric().ReplaceAllStringFunc(plain(text), show.Words)
+}
 
 // limit is a limit line, or nothing if the limit is not known.
 func limit(at any, factor float64, text string) any {
