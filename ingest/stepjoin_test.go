@@ -66,7 +66,7 @@ func TestStepsAreJoinedToTheirRun(t *testing.T) {
 		text := logText(t, "L8-steady-0.9.log.zst")
 		text = bytes.ReplaceAll(text, []byte(" 11-26 18:"), fmt.Appendf(nil, " 11-26 %d:", 18+zone))
 		result := load(t, w, write(t, "server.log", text), ingest.Options{})
-		joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id})
+		joins, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestStepTimesAreThoseOfCounting(t *testing.T) {
 	w := open(t)
 	id, _ := runIn(t, w, h100+"runs/L8-calib-a")
 	result := load(t, w, h100+"L8-calib-a.log.zst", ingest.Options{})
-	if _, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id}); err != nil {
+	if _, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{id}); err != nil {
 		t.Fatal(err)
 	}
 	stepsIn, batches := map[string]int{}, map[string]map[string]bool{}
@@ -137,6 +137,35 @@ func TestStepTimesAreThoseOfCounting(t *testing.T) {
 	}
 }
 
+// Two replicas, each with a log of its own that begins at another time: the log is dealt out by the line, a step here and a step there.
+func TestARunOfSeveralServersHasTheStepsOfAll(t *testing.T) {
+	w := open(t)
+	id, _ := runIn(t, w, h100+"runs/L8-steady-0.9")
+	var parts [2][]byte
+	for i, line := range bytes.SplitAfter(logText(t, "L8-steady-0.9.log.zst"), []byte("\n")) {
+		if i > 30 || i == 10 {
+			parts[i%2] = append(parts[i%2], line...)
+		}
+	}
+	var names []string
+	for i, part := range parts {
+		names = append(names, load(t, w, write(t, fmt.Sprintf("server%d.log", i), part), ingest.Options{}).Name)
+	}
+	if _, err := ingest.JoinSteps(t.Context(), w, names[:1], []string{id}); err == nil || !strings.Contains(err.Error(), "in no step of their time") {
+		t.Errorf("one of two: %v", err)
+	}
+	joins, err := ingest.JoinSteps(t.Context(), w, names, []string{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joins[0].Steps < 3370 || joins[0].MissingRatio > 0.01 {
+		t.Errorf("got %+v", joins[0])
+	}
+	if got := fmt.Sprint(table(t, w, "select count(distinct source_id), sum(steps) from marts.step_gap")); got != fmt.Sprintf("[[2 %d]]", joins[0].Steps) {
+		t.Errorf("got %s of %d steps", got, joins[0].Steps)
+	}
+}
+
 func TestStepsOfAnotherRunAreRefused(t *testing.T) {
 	w := open(t)
 	steady, _ := runIn(t, w, h100+"runs/L8-steady-0.9")
@@ -144,10 +173,11 @@ func TestStepsOfAnotherRunAreRefused(t *testing.T) {
 		{h100 + "L8-calib-a.log.zst", steady, "they are not those of run " + steady + ": where they fit best, ", "with the time of the run in it"},
 		{h100 + "F8-calib.log.zst", steady, "of the run's prompt tokens are in no step of their time", "name the log of the server"},
 		{"../fixtures/logs/vllm-v1.log", steady, "it has none", "--enable-logging-iteration-details"},
+		{"../fixtures/metrics/fpm-bare.jsonl", steady, "they have no instants", "envelopes"},
 		{"../fixtures/logs/vllm-steps.log", "nobody", "no run nobody", "take its folder in"},
 	} {
 		result := load(t, w, c.file, ingest.Options{MaxRejectedRatio: 0.2})
-		_, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{c.run})
+		_, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{c.run})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
 			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
 		}
@@ -164,7 +194,7 @@ func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
 	limited, _ := runIn(t, w, runs+"/20261126-144922-s128-9fc8")
 	other, _ := runIn(t, w, runs+"/20261126-145109-s1000-2acd")
 	result := load(t, w, shared(t, "traces/vllm-h100/llama-3.1-8b.log.xz"), ingest.Options{})
-	joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{limited, other})
+	joins, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{limited, other})
 	if err != nil {
 		t.Fatal(err)
 	}

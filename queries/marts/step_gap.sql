@@ -4,8 +4,8 @@
 -- how many steps a second had: there it is one row per rank, second, and number of requests that decoded and prompt tokens that were computed;
 -- step_s is known where all steps of a second are alike, the seconds before and behind have steps too, and the run had requests in flight all the
 -- time. busy_s is then the second, as far as requests were in flight, shared out to its rows as the prediction says.
--- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s; gpu_s is all of them but host_s. Kept tables have no
--- rows of sampled sources without an engine's clock.
+-- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s; gpu_s is all of them but host_s. A sampled source has rows
+-- where its clock is the GPU's, and says nothing of the time between steps.
 -- Kept per run with steps.
 -- group: tpot
 -- run_id               the replay
@@ -35,7 +35,7 @@
 -- layers_s             term: fixed time of the layers, seconds
 -- allreduce_s          term: all-reduces between GPUs, seconds
 -- host_s               term: scheduling and sampling, seconds
--- busy_s               time with requests in flight that goes to the row: its steps and the time before them, seconds
+-- busy_s               time with requests in flight that goes to the row: its steps and the time before them, seconds; null for a sample
 -- idle_s               of it, when the GPU waited: gaps by the engine's clock, and otherwise busy_s less steps * gpu_s; below 0 where the prediction is too slow
 with ways as (
     select
@@ -89,7 +89,7 @@ rows_of_steps as (
         -- What decodes was running before: the time since the step before was not for want of work.
         case when any_value(measured_by) = 'elapsed' then any_value(slowest_s) else any_value(case when decode_requests > 0 then since_s end) end as step_s,
         case
-            when any_value(measured_by) = 'elapsed'
+            when any_value(measured_by) = 'elapsed' and not any_value(is_sampled)
                 then any_value(case when decode_requests > 0 or queued_requests > 0 then greatest(0, since_s - slowest_s) else 0 end)
         end as gap_s
     from timed
