@@ -14,6 +14,7 @@
 -- rank                 data-parallel rank
 -- seq                  number of the step, or of the first
 -- at_s                 when it ended, or the last, seconds since the run began
+-- second               whole second of the source in which it ended
 -- measured_by          'elapsed': the engine's clock; 'instants': from the end of the step before; 'counts': steps of a second
 -- is_by_api_server     the instants are those of an API server, after it sent the step's tokens
 -- kind                 'decode', 'prefill', or 'mixed'
@@ -77,6 +78,7 @@ rows_of_steps as (
         prefill_requests,
         prefill_tokens,
         offset_s,
+        second,
         case when measured_by = 'counts' then second else at_s end as place,
         any_value(is_by_api_server) as is_by_api_server,
         min(seq) as seq,
@@ -242,6 +244,7 @@ select
     rank,
     seq,
     at_s,
+    second,
     measured_by,
     is_by_api_server,
     kind,

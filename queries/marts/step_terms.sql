@@ -115,9 +115,10 @@ prompted as (
         and planes.measured.per_z is not null
     group by
         gaps.run_id,
+        gaps.source_id,
         gaps.engine,
         gaps.rank,
-        case when gaps.measured_by = 'counts' then floor(gaps.at_s) else gaps.seq end
+        case when gaps.measured_by = 'counts' then gaps.second else gaps.seq end
     having tokens > 0
         and measured_s is not null
         and model_s is not null
