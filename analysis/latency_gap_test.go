@@ -25,7 +25,7 @@ func TestFirstTokensAndLongestGapsOfAnEngineThatIsAsPredicted(t *testing.T) {
 	warehousetest.Put(t, w, []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}, "server": {"is_simulated": true}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
-		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150, isTiming: true}.serve("a", 400),
+		engine{cost: cost, perS: 4, input: 1500, output: 150, isTiming: true}.serve(t, "a", 400),
 	}...)
 	var median, low, high, sum float64
 	err = w.DB().QueryRow(`

@@ -65,11 +65,17 @@ func Runs(ctx context.Context, db *sql.DB) (Table, error) {
 	return ask(ctx, db, "from marts.runs order by run_id")
 }
 
-// RunsInBrief names a run by its name where that is enough for every verb, because an id takes half a terminal.
+// RunsInBrief names a run by its name, or by its short id, where that is enough for every verb, because an id takes half a terminal.
 func RunsInBrief(ctx context.Context, db *sql.DB) (Table, error) {
 	return ask(ctx, db, `
 select
-    case when count(*) over (partition by name) = 1 then coalesce(nullif(name, ''), run_id) else run_id end as run,
+    case
+        when name <> '' and count(*) over (partition by name) = 1 then name
+        when count(*) over (partition by `+shortID+`) = 1
+            and `+shortID+` not in (select name from staging.runs where name is not null union all select name from raw.sources)
+            then `+shortID+`
+        else run_id
+    end as run,
     case when count(*) over (partition by name) > 1 then nullif(name, '') end as name,
     case
         when not is_valid then 'invalid'

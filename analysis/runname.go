@@ -10,8 +10,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// RunIDs gives for each of these the id of a run: what is an id stays, and a name (replay --name) stands for the one run that has it. What is
-// neither stays too, for whoever looks the run up says so.
+// shortID is a run's id without the instant that it begins with.
+const shortID = "regexp_replace(run_id, '^[0-9]{8}-[0-9]{6}-', '')"
+
+// RunIDs gives for each of these the id of a run: what is an id stays, and a name (replay --name) or a short id stands for the one run that has
+// it. What is nothing of that stays too, for whoever looks the run up says so.
 func RunIDs(ctx context.Context, db *sql.DB, named []string) ([]string, error) {
 	ids := slices.Clone(named)
 	for i, name := range named {
@@ -20,8 +23,8 @@ select
     run_id,
     run_id = $1 as is_id
 from staging.runs
-where run_id = $1
-    or name = $1
+where $1 in (run_id, name, `+shortID+`)
+qualify run_id = $1 or coalesce(name = $1, false) = bool_or(coalesce(name = $1, false)) over ()
 order by
     is_id desc,
     run_id`, name)

@@ -27,7 +27,7 @@ func TestGapOnASharedServer(t *testing.T) {
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}, "effective": {"kv_cache_tokens": "1000000"}}')`,
 			d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
-		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 5, input: 1500, output: 150}.serve("a", 500),
+		engine{cost: cost, perS: 5, input: 1500, output: 150}.serve(t, "a", 500),
 		// What a server with these requests says of itself each second.
 		`insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
 with looks as (

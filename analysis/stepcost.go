@@ -37,6 +37,11 @@ type StepCost struct {
 	fixedS, sequenceS         float64 // layers and host of a step; host of each sequence
 	pairS, windowedPairS      float64 // prefill attention of one query-key pair, in layers without and with a window
 	roofHardness              float64 // p of the soft roofline, see roof
+	mixedPromptRatio          float64 // a prompt's arithmetic beside others that decode, over the same alone
+	promptS                   float64 // of each prompt in a step
+	submitS, launchS          float64 // host time that the GPU's hides: a step takes no less, and one with a prompt no less than launchS
+
+	frontend engine.Frontend
 }
 
 // Every number of tokens up to denseTokens is kept: small batches are the most frequent, and experts and all-reduces bend there. Beyond,
@@ -96,6 +101,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 // difference of two. Prefill attention is split into layers without and with a sliding window by asking once with no tokens: then only the
 // layers without a window count the pair. For a model without windows all of it belongs to the first kind.
 func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, made deploymentRow) error {
+	var f [7]float64 // of the frontend
 	err := db.QueryRowContext(ctx, `
 select
     coalesce(d.window_tokens, 0),
@@ -110,11 +116,25 @@ select
     macros.host_s(d, 1) - macros.host_s(d, 0) + macros.state_s(d, 1),
     macros.prefill_attention_s(d, 0, 1),
     macros.prefill_attention_s(d, 1, 1) - macros.prefill_attention_s(d, 0, 1),
-    d.roof_hardness`+made.from(), made.row).Scan(
+    d.roof_hardness,
+    d.mixed_prompt_ratio,
+    d.chunk_s,
+    d.submit_s,
+    d.launch_s,
+    d.request_s - d.admission_s - d.send_s - d.send_token_s,
+    d.request_token_s - d.admission_token_s,
+    d.admission_s,
+    d.admission_token_s,
+    d.send_s,
+    d.send_token_s,
+    d.send_crowd_s`+made.from(), made.row).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
-		&c.pairS, &c.windowedPairS, &c.roofHardness,
+		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS,
+		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6],
 	)
+	at := func(i int) time.Duration { return time.Duration(f[i] * float64(time.Second)) }
+	c.frontend = engine.Frontend{Way: at(0), WayToken: at(1), Admission: at(2), AdmissionToken: at(3), Send: at(4), SendToken: at(5), SendCrowd: at(6)}
 	if c.SlidingWindow == 0 {
 		c.pairS, c.windowedPairS = c.pairS+c.windowedPairS, 0
 	}
@@ -171,13 +191,18 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		experts = c.fewExpertsS[n-1]
 	}
 	_, allreduce := c.at(sequences + prompts)
-	multiply := sequences*c.decodeS + prompts*c.prefillS + busy(float64(prefillChunks), prefillChunks)*c.chunkS
+	perPrompt := busy(float64(prefillChunks), prefillChunks)
+	multiply := sequences*c.decodeS + prompts*c.prefillS*(1+(c.mixedPromptRatio-1)*min(1, sequences)) + perPrompt*c.chunkS
 	pairs := busy(prefillPairs, prefillChunks)
 	windowedPairs := min(pairs, prompts*float64(c.SlidingWindow))
-	return c.roof(c.weightsS, multiply) + experts + allreduce +
+	gpu := c.roof(c.weightsS, multiply) + experts + allreduce +
 		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +
 		c.fixedS + sequences*c.sequenceS +
-		pairs*c.pairS + windowedPairs*c.windowedPairS
+		pairs*c.pairS + windowedPairs*c.windowedPairS + perPrompt*c.promptS
+	if prefillChunks > 0 {
+		return max(gpu, c.launchS)
+	}
+	return max(gpu, c.submitS)
 }
 
 // TPOT is the time per token, seconds, while so many requests decode with contextTokens each, in a mix of requests of inputTokens, of which
@@ -213,6 +238,7 @@ func (c StepCost) Engine() engine.Config {
 	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
 		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),
+		IsAsync: c.submitS > 0, Submit: time.Duration(c.submitS * float64(time.Second)), Frontend: c.frontend,
 	}
 }
 

@@ -53,8 +53,8 @@ func TestFirstLine(t *testing.T) {
 		"update raw.requests set last_token_s = first_token_s, reads = 1, chunk_offsets_us = [50000 for k in range(11)] where run_id = 'whole'",
 	)
 	for _, test := range []struct{ run, want string }{
-		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
-		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
+		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.52 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
+		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.52 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"restarted", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; the server was restarted during the run; vllm 0.32.0"},
 		{"several", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; more than one server answers at the address of the metrics: what they count is left out; vllm 0.32.0"},

@@ -413,6 +413,28 @@ func TestOddAnswersAboutTheModelAreNotedAndDoNotEndTheRun(t *testing.T) {
 	}
 }
 
+// A server that showed an empty list once was never judged again.
+func TestAModelThatChangesAfterAnOddAnswerEndsTheRun(t *testing.T) {
+	fake := newFake(t, well(5*time.Millisecond))
+	var looks atomic.Int64
+	fake.probe = func(w http.ResponseWriter, r *http.Request) {
+		text := `{"data":[{"id":"tiny","max_model_len":4096}]}`
+		switch look := looks.Add(1); {
+		case look == 4:
+			text = `{"data":[]}`
+		case look > 8:
+			text = `{"data":[{"id":"other"}]}`
+		}
+		fmt.Fprint(w, text)
+	}
+	s := settingsFor(fake.URL)
+	s.watch = 15 * time.Millisecond
+	result, _, err := replayed(t, planOf(t, every(20*time.Millisecond, 500, 9, 3)), s)
+	if err == nil || !strings.Contains(err.Error(), "no longer serves the model tiny") || result.IsValid || result.Unsent == 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
 func TestTheSimulatorSaysWhatItRunsWith(t *testing.T) {
 	base := simulated(t, func(c *vllmsim.Config) { c.MaxNumSeqs, c.KVBlocks = 48, 4096 })
 	folder := filepath.Join(t.TempDir(), "run")

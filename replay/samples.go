@@ -112,28 +112,35 @@ func (p *sampler) watchModel(ctx context.Context, server Server) {
 	}
 }
 
-// oddLooks in a row are a change.
-const oddLooks = 3
+// oddLooks in a row are a change. Of a server that alternates they are many: two replicas that are asked by chance give the same answer 20 times
+// in a row about once in a million.
+const (
+	oddLooks         = 3
+	alternatingLooks = 20
+)
 
-// isSame looks again where the answer is another one, until it is the old one or has been another for oddLooks looks.
-// A server whose answer has come back alternates: that is noted, and no change of it ends the run.
+// isSame looks again where the answer is another one, until it is the old one or has been another for so many looks that the model has changed. A server
+// whose answer has come back alternates, which is noted.
 func (p *sampler) isSame(ctx context.Context, server Server) bool {
-	for look := 1; !p.alternating.has(server); look++ {
+	most := oddLooks
+	if p.alternating.has(server) {
+		most = alternatingLooks
+	}
+	for look := 1; ; look++ {
 		err := p.control.watchModel(ctx, server)
 		switch {
-		case err == nil && look > 1:
+		case err == nil && look > 1 && most == oddLooks:
 			p.alternating.add(server)
 			return true
 		case err == nil:
 			return true
-		case look == oddLooks:
+		case look == most:
 			p.giveUp(stopError{stoppedBySetup, err})
 			return false
 		case !host.TimerSleep(ctx, p.watch/oddLooks):
 			return true
 		}
 	}
-	return true
 }
 
 // alternating are the servers that showed another model for a moment.

@@ -11,7 +11,7 @@ import (
 
 // The same requests in two sources are counted once. Exact copies have the same instants and lengths. Copies by another clock, or with whole
 // seconds, have the same lengths in the same order at a nearly constant offset; these are looked for where no exact ones are found.
-// queries/macros/copies.sql says what it takes, so that different traffic is not taken for copies.
+// queries/macros/copies.sql has the conditions: they are strict, so that two different traces do not pass for copies.
 
 // copies are rows of one source that another one holds as well; they were counted once.
 type copies struct {

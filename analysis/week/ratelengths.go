@@ -5,12 +5,15 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"time"
+
+	"tidemark/replay/profile"
 )
 
 // Demand that is known by counts alone (queries/macros/counts.sql) is added to what single requests say.
 //
-//	ratelengths.go   what was counted; quantiles and bins of lengths by interpolation inside a bucket
+//	ratelengths.go   what was counted; quantiles and bins of lengths by interpolation inside a bucket, or the part of it that has the mean that was counted
 //	ratedraws.go     requests drawn from the lengths, for a rehearsal
 //	ratenotes.go     what a reader must know of all this
 
@@ -20,6 +23,9 @@ type ratesHour struct {
 	Input    []lengthCell `json:"input,omitempty"`
 	Output   []lengthCell `json:"output,omitempty"`
 	Joint    []jointCell  `json:"joint,omitempty"` // their lengths are in Input and Output too
+
+	MeanInput  *float64 `json:"mean_input,omitempty"` // tokens, by the servers' sums of lengths; nil: not known
+	MeanOutput *float64 `json:"mean_output,omitempty"`
 }
 
 // weekCounts say of a week's counts what a reader must know.
@@ -67,27 +73,59 @@ func (r *ratesHour) added(o *ratesHour) {
 	r.Input, r.Output, r.Joint = append(r.Input, o.Input...), append(r.Output, o.Output...), append(r.Joint, o.Joint...)
 }
 
+// holdMeans narrows the buckets to the means that were counted.
+func (r *ratesHour) holdMeans() {
+	hold := func(cells []lengthCell, mean *float64) {
+		if mean == nil || len(cells) == 0 {
+			return
+		}
+		buckets := make([]profile.Bucket, len(cells))
+		for i, c := range cells {
+			buckets[i] = profile.Bucket{From: c.Above, Until: c.UpTo, Count: c.Requests}
+		}
+		profile.HoldMean(buckets, *mean)
+		for i, b := range buckets {
+			cells[i].Above, cells[i].UpTo = b.From, b.Until
+		}
+	}
+	hold(r.Input, r.MeanInput)
+	hold(r.Output, r.MeanOutput)
+}
+
 // mixLengths adds the lengths that were counted to those of single requests.
 func (d *demand) mixLengths() {
+	d.Counted.Middle = d.middle()
 	var week ratesHour
 	for i := range d.Hours {
 		h := &d.Hours[i]
 		if h.Rates == nil {
 			continue
 		}
+		h.Rates.holdMeans()
 		inputs, outputs := h.Rates.lengths()
 		h.mix(inputs, &h.InputBins, &h.P50Input, &h.P99Input)
 		h.mix(outputs, &h.OutputBins, &h.P50Output, &h.P99Output)
 		week.added(h.Rates)
 	}
 	inputs, outputs := week.lengths()
-	inputs, outputs = addedUp(inputs), addedUp(outputs)
-	if len(inputs) > 0 && len(outputs) > 0 {
-		d.Counted.Middle = &[2]lengthCell{bucketOf(inputs, 0.5), bucketOf(outputs, 0.5)}
-	}
 	d.Input.mix(inputs)
 	d.Output.mix(outputs)
 	d.mixCells(week.Joint)
+}
+
+// middle is the buckets of the week's median prompt and of its median answer, as the servers have them.
+func (d *demand) middle() *[2]lengthCell {
+	var week ratesHour
+	for _, h := range d.Hours {
+		if h.Rates != nil {
+			week.added(h.Rates)
+		}
+	}
+	inputs, outputs := week.lengths()
+	if len(inputs) == 0 || len(outputs) == 0 {
+		return nil
+	}
+	return &[2]lengthCell{bucketOf(addedUp(inputs), 0.5), bucketOf(addedUp(outputs), 0.5)}
 }
 
 func (h *demandHour) mix(cells []lengthCell, bins *[][2]int64, p50, p99 **float64) {
@@ -172,17 +210,17 @@ func interpolatedAt(cells []lengthCell, q float64) *float64 {
 		edges = append(edges, c.Above, c.UpTo)
 	}
 	slices.Sort(edges)
-	from, reached := edges[0], 0.0
-	for _, edge := range slices.Compact(edges) {
-		if before := sumOf(cells, func(c lengthCell) float64 { return c.notAbove(edge, false) }); before >= wanted {
-			return new(from + (edge-from)*(q*total-reached)/(before-reached))
-		}
-		from, reached = edge, sumOf(cells, func(c lengthCell) float64 { return c.notAbove(edge, true) })
-		if reached >= wanted {
-			return &from
-		}
+	edges = slices.Compact(edges)
+	reachedAt := func(i int, orEqual bool) float64 {
+		return sumOf(cells, func(c lengthCell) float64 { return c.notAbove(edges[i], orEqual) })
 	}
-	return &from
+	// The lowest edge up to which there are enough.
+	at := min(sort.Search(len(edges), func(i int) bool { return reachedAt(i, true) >= wanted }), len(edges)-1)
+	if before := reachedAt(at, false); at > 0 && before >= wanted {
+		from, reached := edges[at-1], reachedAt(at-1, true)
+		return new(from + (edges[at]-from)*(q*total-reached)/(before-reached))
+	}
+	return &edges[at]
 }
 
 // bucketOf is the first of some cells in order that reaches a quantile.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/week/service"
@@ -198,12 +199,17 @@ func TestAWeekOfCollectedMetrics(t *testing.T) {
 	wantHours(t, r.Hours, map[int]string{
 		7: "missing",
 		// 190 requests, of 15 in five minutes and once 25: burst (11 x 15² + 25² - 190²/12) / 11 / (190/12).
-		8:  "190 in 19000 out 3800 peak 0.0833 burst 0.5263 50 197 25 39.7",
-		9:  "180 in 18000 out 3600 peak 0.05 burst 0 50 197 25 39.7",
+		// For a mean of 100 prompts lie above 24 in the bucket up to 50, and above 124 in that up to 200: (37.5 + 162.5) / 2. p99: 124 + 0.98 x 76.
+		8:  "190 in 19000 out 3800 peak 0.0833 burst 0.5263 50 198.48 25 39.7",
+		9:  "180 in 18000 out 3600 peak 0.05 burst 0 50 198.48 25 39.7",
 		10: "missing", // 25 minutes were looked at
-		11: "180 in 18000 out 3600 peak 0.05 burst 0 50 197 25 39.7",
+		11: "180 in 18000 out 3600 peak 0.05 burst 0 50 198.48 25 39.7",
 		12: "missing",
 	})
+	if s := figureOf(r.Shape.Quantiles[0].This); s != "50" {
+		t.Errorf("the week's median prompt is %s", s)
+	}
+	wantNotes(t, r, "Lengths of chat.prometheus come from histograms: quantiles are interpolated inside a bucket. The bucket of the median prompt reaches from 0 to 50 tokens, that of the median answer from 10 to 40.")
 	if r.Sums.Requests != 550 || r.Sums.MissingHours != 165 {
 		t.Errorf("%d requests, %d hours missing", r.Sums.Requests, r.Sums.MissingHours)
 	}
@@ -404,11 +410,33 @@ select 5, 0, minute * 60_000_000_000, 'vllm:admission_rejections_total', 'instan
 	}
 	wantHours(t, hoursOf(f, week, d, m.parts), map[int]string{
 		// 250 requests, of 20 in five minutes and once 30: burst (11 x 20² + 30² - 250²/12) / 11 / (250/12).
-		8:  "250 in 19000 out 3800 peak 0.1 burst 0.4 50 197 25 39.7",
+		8:  "250 in 19000 out 3800 peak 0.1 burst 0.4 50 198.48 25 39.7",
 		10: "missing",
-		11: "240 in 18000 out 3600 peak 0.0667 burst 0 50 197 25 39.7",
+		11: "240 in 18000 out 3600 peak 0.0667 burst 0 50 198.48 25 39.7",
 	})
 	m.weeks = []weekOf{{week: week, demand: d}}
 	m.noteCounts(d)
 	wantNotes(t, m.report, "Requests of chat.prometheus are counted when they end, or when the engine refuses them: it refused 180, whose tokens are not known.")
+}
+
+// Lengths that are drawn for a rehearsal had the mean of the buckets' middles: 47 % too long where the bucket is as wide as it is high.
+func TestDrawnLengthsHaveTheMeanThatWasCounted(t *testing.T) {
+	mean := 1024.0
+	d := demand{Counted: &weekCounts{}, Hours: []demandHour{{Peak: 1, Rates: &ratesHour{Requests: 5000, MeanInput: &mean,
+		Input: []lengthCell{{1000, 2000, 5000}}, Output: []lengthCell{{100, 200, 5000}}}}}}
+	d.mixLengths()
+	requests := newDrawer(d).draw(d.Hours[0].Rates, 5000, time.Unix(0, 0))
+	input, output := 0, 0
+	for _, r := range requests {
+		input, output = input+r.InputTokens, output+r.OutputTokens
+	}
+	if got := float64(input) / 5000; math.Abs(got-1024) > 1 {
+		t.Errorf("prompts have %.1f tokens in the mean, want 1024", got)
+	}
+	if got := float64(output) / 5000; math.Abs(got-150.5) > 2 { // nobody counted the sum: evenly
+		t.Errorf("answers have %.1f tokens in the mean, want 150.5", got)
+	}
+	if *d.Hours[0].P50Input != 1000+0.5*47 || d.Counted.Middle[0] != (lengthCell{1000, 2000, 5000}) {
+		t.Errorf("median %v in the bucket %v", *d.Hours[0].P50Input, d.Counted.Middle[0])
+	}
 }

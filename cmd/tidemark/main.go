@@ -118,7 +118,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), model.CalibrateCommand(),
 			read.RunsCommand(), read.DiagnoseCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.ExportCommand(), read.SQLCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
 		},
-		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return commandline.UnknownVerb(c.App, c.Args().First())
@@ -129,6 +128,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
+	app.CustomAppHelpTemplate = commandline.Overview(app)
 	kit.WithMaker(app, newApp)
 	layOut := map[string]func(){}
 	app.Before = func(c *cli.Context) error {

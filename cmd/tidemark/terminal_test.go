@@ -119,6 +119,21 @@ func TestABoxFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// On a narrow terminal a text stands below its name: help and schema went on beyond the last column.
+func TestHelpAndSchemaFitANarrowTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	onTerminal(t, 80, "ingest", writeTrace(t))
+	for _, columns := range []int{80, 40} {
+		for _, args := range []string{"help", "schema", "schema traces", "schema macros", "schema marts.runs", "schema macros.prediction"} {
+			for line := range strings.Lines(onTerminal(t, uint16(columns), strings.Fields(args)...)) {
+				if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > columns {
+					t.Errorf("%s: a line of %d columns at a terminal of %d: %s", args, width, columns, line)
+				}
+			}
+		}
+	}
+}
+
 // Lists were transposed unasked: a line for each of 4,955 values of "schema --stable". And of these examples the column that answers
 // the question did not fit.
 func TestListsAndAnswersFitTheTerminal(t *testing.T) {

@@ -124,7 +124,7 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	}
 	var questions []question
 	for _, g := range groups {
-		if g.name == counts || g.name == tokenSums {
+		if g.name == counts || g.name == tokenSums || g.name == starts {
 			g.step = s.Steps.Counters
 		}
 		since := s.Since

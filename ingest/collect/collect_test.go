@@ -181,8 +181,8 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)
 	result := run(t, s)
-	if !result.IsNew || result.Requests != 8+2*3 || len(p.asked) != 6 {
-		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, one about the newest sample, three about how far samples are apart, and three days of two groups", result, len(p.asked))
+	if !result.IsNew || result.Requests != 9+2*3 || len(p.asked) != 6 {
+		t.Errorf("got %+v, %d ranges: want three questions about names, two about pods, one about the newest sample, three about how far samples are apart, and three days of two groups", result, len(p.asked))
 	}
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "no GPU figures") {
 		t.Errorf("got the notes %q", result.Notes)
@@ -241,6 +241,17 @@ func TestTokensAreAskedForAsOftenAsRequests(t *testing.T) {
 		return q.Get("query") != `{__name__=~"vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_sum",model_name="llama"}`
 	})
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-18 00:31:00"))
+}
+
+// A replica that comes up counts from zero, and when its process began says so.
+func TestItAsksWhenProcessesBegan(t *testing.T) {
+	p := &prometheus{names: append([]string{"process_start_time_seconds"}, vllm...)}
+	run(t, settings(t, p))
+	p.asked = slices.DeleteFunc(p.asked, func(q url.Values) bool { return !strings.HasPrefix(q.Get("query"), "process_start") })
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-18 00:10:00"))
+	if got, want := p.asked[0].Get("query"), `process_start_time_seconds{instance!=""} and on (job, instance) {__name__=~"vllm:num_requests_running",model_name="llama",instance!=""}`; got != want {
+		t.Errorf("got the query %s, want %s", got, want)
+	}
 }
 
 // Scraped every two minutes and asked by the minute, three scrapes fell into five minutes, whose rate was 1.2 times too high.

@@ -33,6 +33,9 @@ const tokenSums = "tokens"
 // counts is the group of what is counted, and of gauges.
 const counts = "counters"
 
+// starts is the group of when the engines' processes began: what a new one has counted before it was first looked at is of that time.
+const starts = "starts"
+
 // known are the names that are asked for, as regular expressions, by group; "engines" are all of engines and gateways, wanted or not.
 var known = sync.OnceValue(func() map[string][]string {
 	names := map[string][]string{}
@@ -131,6 +134,13 @@ func (s *server) groups(ctx context.Context, settings Settings, matchers string)
 		groups = append(groups, group{"histograms", settings.Steps.Histograms, selectorOf(histograms, matchers)})
 	}
 	ofEngine = slices.Concat(counters, tokens, histograms)
+	// It says nothing of a model: it is of the addresses that the engine's series are of.
+	if has, err := s.names(ctx, `{__name__=~"process_start_time_seconds"}`, since, until); err != nil {
+		return nil, nil, err
+	} else if len(has) > 0 {
+		groups = append(groups, group{starts, settings.Steps.Counters, fmt.Sprintf(`process_start_time_seconds{instance!=""} and on (job, instance) %s`,
+			selectorOf(ofEngine[:1], matchers+commaIf(matchers)+`instance!=""`))})
+	}
 	query, err := s.gpus(ctx, settings, names, ofEngine, matchers)
 	if query != "" {
 		groups = append(groups, group{"gpus", settings.Steps.GPUs, query})

@@ -19,6 +19,13 @@ type Config struct {
 	SlidingWindow       int  // tokens a sequence attends to, for Step.WindowTokens; 0: all
 	EnablePrefixCaching bool // as vLLM's flag, which is on there by default
 
+	// IsAsync: the next step is put together while one works (vLLM's asynchronous scheduling), Submit after its beginning. Who
+	// arrives later than that joins the step after.
+	IsAsync bool
+	Submit  time.Duration
+
+	Frontend Frontend // between the engine and its clients; none by default
+
 	// StepTime is how long one step lasts. It is called from one goroutine only.
 	StepTime func(Step) time.Duration
 }

@@ -30,6 +30,8 @@ type Virtual struct {
 	keepsIt bool
 	over    []*Job        // in this step
 	wakes   time.Duration // when an idle engine begins; Never if nothing has arrived
+	late    []*Job        // arrived during a step, after the next one was put together
+	thread  *thread       // that sends tokens out; nil: they are out when their step ends
 }
 
 // Never is an instant that does not come.
@@ -48,6 +50,10 @@ type Job struct {
 	Preemptions int
 
 	runs []tokenRun
+
+	sent   time.Duration   // by the client, where a frontend is between
+	in     time.Duration   // when it reaches the frontend, then the engine
+	tokens []time.Duration // where they are kept until the frontend is done
 }
 
 func (j *Job) sequence() *Sequence {
@@ -98,7 +104,16 @@ type stretch struct {
 	stepS    float64 // seconds of the first step
 	growthS  float64 // how much longer each step lasts than the one before
 	extra    time.Duration
-	isDecode bool // every running sequence yields a token in each step
+	isDecode bool            // every running sequence yields a token in each step
+	sent     []time.Duration // when the tokens of each step were out; empty: with its end
+}
+
+// tokensOut is when the tokens of the n-th step, from 0, had been sent.
+func (s *stretch) tokensOut(n int) time.Duration {
+	if len(s.sent) > 0 {
+		return s.sent[n]
+	}
+	return s.start + s.elapsed(n+1)
 }
 
 // elapsed is the time of the first n steps.
@@ -173,7 +188,11 @@ func (v *Virtual) Fits(job *Job) error {
 // Add lets a request arrive. The instant must not lie before one that the engine was told of, nor after End.
 func (v *Virtual) Add(job *Job, at time.Duration) {
 	job.Arrived = at
-	v.sched.Add(job.sequence())
+	if v.cfg.IsAsync && v.now.steps > 0 {
+		v.late = append(v.late, job)
+	} else {
+		v.sched.Add(job.sequence())
+	}
 	switch {
 	case v.now.steps == 0: // whatever arrives at the same instant shares its first step
 		v.wakes = min(v.wakes, at)
@@ -184,10 +203,21 @@ func (v *Virtual) Add(job *Job, at time.Duration) {
 	}
 }
 
+// join lets those into the queue that had arrived when the next step was put together: under asynchronous scheduling that is
+// while the step before it still works.
+func (v *Virtual) join(until time.Duration) {
+	n := 0
+	for n < len(v.late) && v.late[n].Arrived <= until {
+		v.sched.Add(v.late[n].sequence())
+		n++
+	}
+	v.late = append(v.late[:0], v.late[n:]...)
+}
+
 // canJoin says whether the request that waits longest could be admitted at the end of this step. If not, only the end of
 // another one changes that, and the stretch ends there anyway.
 func (v *Virtual) canJoin() bool {
-	return len(v.sched.running) < min(v.cfg.MaxNumSeqs, v.cfg.MaxNumBatchedTokens) && len(v.sched.waiting) == 1
+	return len(v.sched.running) < min(v.cfg.MaxNumSeqs, v.cfg.MaxNumBatchedTokens) && len(v.sched.waiting)+len(v.late) == 1
 }
 
 // End is when what the engine does now is over, or when it begins, with what has arrived; Never when it is idle.
@@ -219,8 +249,9 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	v.done = s.first + int64(s.steps)
 	v.counts.GenerationTokens += int64(len(yielded) * s.steps)
 	over := v.over[:0]
+	out := v.thread.send(&s, end, len(yielded))
 	for _, q := range yielded {
-		v.yield(q, &s, end)
+		v.yield(q, &s, out)
 		if q.IsGone {
 			job := q.Owner.(*Job)
 			job.Preemptions = q.Preemptions
@@ -229,6 +260,7 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	}
 	v.over = over
 	v.keep(s)
+	v.join(s.start + s.elapsed(s.steps-1) + v.cfg.Submit)
 	v.begin(end)
 	for _, job := range over {
 		v.counts.Finished++
@@ -237,16 +269,24 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	clear(over)
 }
 
-// yield notes the instants of a sequence's newest tokens.
-func (v *Virtual) yield(q *Sequence, s *stretch, end time.Duration) {
+// sendUntil hands the frontend the tokens of the steps that have ended by an instant; the stretch goes on. Only a stretch of decoding has
+// steps that have ended.
+func (v *Virtual) sendUntil(at time.Duration) {
+	if v.now.isDecode {
+		v.thread.send(&v.now, at, len(v.sched.running))
+	}
+}
+
+// yield notes the instants of a sequence's newest tokens, the last of which is out at that instant.
+func (v *Virtual) yield(q *Sequence, s *stretch, out time.Duration) {
 	job := q.Owner.(*Job)
 	if q.Generated == 1 {
-		job.First = end
+		job.First = out
 		job.Cached = max(q.Cached, 0)
 		v.counts.PromptTokens += int64(job.Prompt)
 		v.counts.CachedTokens += int64(job.Cached)
 	}
-	job.Last = end
+	job.Last = out
 	if !v.keepsIt {
 		return
 	}
@@ -302,8 +342,7 @@ func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
 			for step >= v.past[at].first+int64(v.past[at].steps) {
 				at++
 			}
-			s := &v.past[at]
-			dst = append(dst, s.start+s.elapsed(int(step-s.first)+1))
+			dst = append(dst, v.past[at].tokensOut(int(step-v.past[at].first)))
 			step++
 		}
 	}
@@ -313,6 +352,9 @@ func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
 // begin starts the next stretch at an instant; without work the engine is idle.
 func (v *Virtual) begin(at time.Duration) {
 	v.wakes = Never
+	if v.sched.IsIdle() {
+		v.join(Never)
+	}
 	if v.sched.IsIdle() {
 		v.now = stretch{}
 		return
@@ -343,7 +385,7 @@ func (v *Virtual) admitted(at time.Duration) {
 // decodeSteps is the number of steps in which only decoding happens, if no request arrives; 0: the next step does more.
 func (v *Virtual) decodeSteps() int {
 	s := v.sched
-	if len(s.running) == 0 || len(s.waiting) > 0 && s.canAdmit() {
+	if len(s.running) == 0 || len(v.late) > 0 || len(s.waiting) > 0 && s.canAdmit() {
 		return 0
 	}
 	most := math.MaxInt
@@ -398,7 +440,7 @@ func (v *Virtual) disturb() {
 // Counts is the engine's state at an instant before End.
 func (v *Virtual) Counts(at time.Duration) Counts {
 	c := v.counts
-	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting), v.sched.Usage()
+	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting)+len(v.late), v.sched.Usage()
 	if v.now.isDecode {
 		steps := v.now.stepsUntil(at - v.now.start)
 		if v.now.elapsed(steps) > at-v.now.start {
@@ -410,4 +452,4 @@ func (v *Virtual) Counts(at time.Duration) Counts {
 }
 
 // Load is how many requests the engine has, running and waiting.
-func (v *Virtual) Load() int { return len(v.sched.running) + len(v.sched.waiting) }
+func (v *Virtual) Load() int { return len(v.sched.running) + len(v.sched.waiting) + len(v.late) }

@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/serve/plot"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/show"
+	"tidemark/queries"
 )
 
 // mostPlotBytes of an answer are held while a plot is made of it.
@@ -134,7 +135,7 @@ func columnsIn(stream []byte, units map[string]string) ([]plot.Column, error) {
 	}
 	var columns []plot.Column
 	for _, name := range tables.Distinct(names) { // as in the JSON of /v1/sql
-		columns = append(columns, plot.Column{Name: name, Unit: cmp.Or(units[name], unitOf(name, ""))})
+		columns = append(columns, plot.Column{Name: name, Unit: cmp.Or(units[name], queries.UnitOf(name, ""))})
 	}
 	for reader.Next() {
 		batch := reader.RecordBatch()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tidemark/internal/escape"
-	"tidemark/internal/lazy"
 	"tidemark/internal/serve/worker"
 	"tidemark/queries"
 )
@@ -195,35 +194,8 @@ func relationsOf(text []byte) ([]*relation, error) {
 		}
 		if last := all[len(all)-1]; row.Column != "" {
 			comment := escape.Controls(row.ColumnComment, "\n")
-			last.Columns = append(last.Columns, column{Name: row.Column, Type: row.Type, Unit: unitOf(row.Column, comment), Comment: comment})
+			last.Columns = append(last.Columns, column{Name: row.Column, Type: row.Type, Unit: queries.UnitOf(row.Column, comment), Comment: comment})
 		}
 	}
 	return all, nil
-}
-
-var (
-	ratePattern = lazy.Regexp(`(?:^|_)([a-z]+)_per_(s|h|million_tokens)$`)
-	unitPattern = lazy.Regexp(`, (seconds|bytes|tokens|requests|USD|watts|joules|nanoseconds|microseconds|tokens per second|requests per second|bytes per second)\b`)
-)
-
-// unitOf is the unit of a column: its name says it by its end, or else its comment after a comma.
-func unitOf(name, comment string) string {
-	if rate := ratePattern().FindStringSubmatch(name); rate != nil {
-		switch of := rate[1]; of {
-		case "bytes", "tokens", "requests", "sessions", "usd", "flops":
-			return of + "/" + rate[2]
-		}
-		return "1/" + rate[2]
-	}
-	for _, ending := range []struct{ end, unit string }{
-		{"_s", "s"}, {"_ns", "ns"}, {"_us", "µs"}, {"_bytes", "bytes"}, {"_tokens", "tokens"}, {"_usd", "USD"}, {"_w", "W"}, {"_ratio", "ratio"}, {"_hz", "Hz"},
-	} {
-		if strings.HasSuffix(name, ending.end) {
-			return ending.unit
-		}
-	}
-	if said := unitPattern().FindStringSubmatch(comment); said != nil {
-		return said[1]
-	}
-	return ""
 }

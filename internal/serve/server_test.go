@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -400,6 +401,33 @@ func TestTheAddressChoosesTheForm(t *testing.T) {
 }
 
 // The schema lists what "tidemark schema" lists, with the comments and units of columns.
+// Fields of an answer have unit and comment of the columns of the relations that the query names.
+func TestFieldsOfAnAnswerAreDescribed(t *testing.T) {
+	s := serving(t, nil)
+	response := s.ask(t, "with r as (from staging.requests) select run_id, ttft_s, count(*) as n, 1e-3 as my_s from r inner join marts.runs using (run_id) group by all")
+	defer response.Body.Close()
+	stream, err := ipc.NewReader(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Release()
+	got := map[string]string{}
+	for _, field := range stream.Schema().Fields() {
+		unit, _ := field.Metadata.GetValue("unit")
+		comment, _ := field.Metadata.GetValue("comment")
+		got[field.Name] = unit + ": " + comment
+	}
+	want := map[string]string{"run_id": ": the replay", "ttft_s": "s: first_token_s - sent_s, seconds", "n": ": ", "my_s": "s: "}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for stream.Next() {
+	}
+	if err := stream.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSchemaListsRelations(t *testing.T) {
 	s := serving(t, nil)
 	response, err := s.do("GET", "/v1/schema", nil)

@@ -32,8 +32,7 @@ type snapshots struct {
 	prove func(*snapshot) error // opens it in a worker
 
 	looking sync.Mutex // held while a new file is looked at
-	refused fs.FileInfo
-	refusal error // why it is
+	refused refused
 
 	mu      sync.Mutex
 	current *snapshot
@@ -99,8 +98,9 @@ func (s *snapshots) newest() (now *snapshot, err error) {
 		return current, err
 	case isSameFile(info, current.info):
 		return current, nil
-	case s.refused != nil && isSameFile(info, s.refused):
-		return current, s.refusal
+	}
+	if err := s.refused.still(info); err != nil {
+		return current, err
 	}
 	next, err := openSnapshot(s.path, current.id+1)
 	if err != nil {
@@ -108,13 +108,40 @@ func (s *snapshots) newest() (now *snapshot, err error) {
 	}
 	if err := s.try(next); err != nil {
 		next.file.Close()
-		if errors.Is(err, errNotOpened) { // any other reason may pass
-			s.refused, s.refusal = next.info, err
-		}
+		s.refused.note(next.info, err)
 		return current, err
 	}
+	s.refused = refused{}
 	return next, nil
 }
+
+// refused is a file that no worker has opened. One that a worker names broken is not tried again. A worker that dies without a word may have died
+// of something that passes, such as a machine without memory: the file is tried again after a time that doubles, and not with every query.
+type refused struct {
+	file  fs.FileInfo
+	err   error
+	wait  time.Duration
+	until time.Time
+}
+
+func (r *refused) still(now fs.FileInfo) error {
+	if r.file == nil || !isSameFile(now, r.file) {
+		return nil
+	}
+	if errors.Is(r.err, errNotOpened) || time.Now().Before(r.until) {
+		return r.err
+	}
+	return nil
+}
+
+func (r *refused) note(file fs.FileInfo, err error) {
+	if r.file == nil || !isSameFile(file, r.file) {
+		r.wait = firstWait
+	}
+	*r = refused{file: file, err: err, wait: min(2*r.wait, time.Hour), until: time.Now().Add(r.wait)}
+}
+
+const firstWait = 5 * time.Second
 
 // try makes a snapshot the current one if a worker can open it.
 func (s *snapshots) try(next *snapshot) error {

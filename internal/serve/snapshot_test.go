@@ -112,6 +112,32 @@ func TestASnapshotThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// A snapshot of which a worker dies without a word is not tried again with every query, and the next one is.
+func TestASnapshotOfWhichAWorkerDies(t *testing.T) {
+	s := serving(t, nil)
+	log := filepath.Join(t.TempDir(), "died")
+	publish(t, s.folder, []byte(deadly+log))
+	for range 5 {
+		if status, got := text(t, s.ask(t, "select count(*) as n from staging.million", "Accept", asCSV)); status != 200 || got != "n\n1000000\n" {
+			t.Errorf("got %d %q, want the answer of the last good one", status, got)
+		}
+	}
+	response, err := s.do("GET", "/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, got := text(t, response); status != 503 {
+		t.Errorf("/healthz says %d %q", status, got)
+	}
+	if died, err := os.ReadFile(log); err != nil || len(died) == 0 || len(died) >= 5 {
+		t.Errorf("%d workers died of it (%v), want one, or a few where this machine is slow", len(died), err)
+	}
+	publish(t, s.folder, otherSnapshot(t))
+	if status, got := text(t, s.ask(t, "select name from marts.news", "Accept", asCSV)); status != 200 || got != "name\nnew\n" {
+		t.Errorf("with a good one: got %d %q", status, got)
+	}
+}
+
 func otherSnapshot(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.duckdb")

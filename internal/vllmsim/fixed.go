@@ -39,7 +39,7 @@ type paced struct {
 
 func newPacer(s *Server) *pacer { return &pacer{server: s, fixed: *s.cfg.Fixed} }
 
-func (p *pacer) wakeBy(w waker) { p.waker = w }
+func (p *pacer) wakeBy(make func() waker) { p.waker = make() }
 
 func (p *pacer) submit(st *stream) *apiError {
 	x := &paced{stream: st, due: st.began + p.fixed.TTFT}

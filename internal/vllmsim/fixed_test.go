@@ -78,6 +78,60 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 	})
 }
 
+// TestTheDeskAgreesWithVirtualTime plays the same requests on the simulator, in fake time, and on the engine model's server: an API server
+// before the engine, and asynchronous scheduling.
+func TestTheDeskAgreesWithVirtualTime(t *testing.T) {
+	for name, front := range map[string]engine.Frontend{
+		"idle":      {Way: 5 * time.Millisecond, Admission: 2 * time.Millisecond, AdmissionToken: time.Millisecond, Send: time.Millisecond / 4, SendToken: time.Millisecond / 10},
+		"the limit": {Admission: time.Millisecond, Send: 11 * time.Millisecond, SendToken: time.Millisecond},
+	} {
+		c := small()
+		c.IsAsync, c.Submit, c.Frontend = true, 3*time.Millisecond, front
+		c.StepTime = func(s engine.Step) time.Duration {
+			return 10*time.Millisecond + time.Duration(s.PrefillTokens)*100*time.Microsecond
+		}
+		at := func(i int) time.Duration { return time.Duration(i*137) * time.Millisecond / 10 }
+		v, err := engine.NewServer(c.Config, engine.Noise{}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const requests = 12
+		var want [requests][]time.Duration
+		for i := 0; i < requests || v.End() != engine.Never; {
+			if i < requests && at(i) <= v.End() {
+				v.Add(&engine.Job{Prompt: 1, Output: 5 + i, Owner: i}, at(i))
+				i++
+				continue
+			}
+			v.Finish(func(job *engine.Job) { want[job.Owner.(int)] = v.TokenTimes(nil, job) })
+		}
+		synctest.Test(t, func(t *testing.T) {
+			s, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := simpipe.New()
+			var work sync.WaitGroup
+			work.Go(func() { s.Serve(l) })
+			time.Sleep(time.Second)
+			start := time.Now()
+			for i := range requests {
+				work.Go(func() {
+					time.Sleep(at(i))
+					_, got := timed(t, l, 5+i)
+					first, last := got[0].Sub(start), got[len(got)-1].Sub(start)
+					if first != want[i][0] || last != want[i][len(want[i])-1] {
+						t.Errorf("%s: stream %d from %v to %v, want %v to %v", name, i, first, last, want[i][0], want[i][len(want[i])-1])
+					}
+				})
+			}
+			time.Sleep(2 * time.Second)
+			s.Close()
+			work.Wait()
+		})
+	}
+}
+
 // timed asks for so many tokens and says when the request went out and when
 // each token's chunk came.
 func timed(t *testing.T, l *simpipe.Listener, tokens int) (began time.Time, at []time.Time) {

@@ -112,9 +112,9 @@ func isKernelSocket(l net.Listener) bool {
 
 func (s *Server) startDriver(isPrecise bool) {
 	if isPrecise {
-		s.driver.wakeBy(newWaker())
+		s.driver.wakeBy(newWaker)
 	} else {
-		s.driver.wakeBy(newRuntimeWaker())
+		s.driver.wakeBy(newRuntimeWaker)
 	}
 	s.driverRun.Go(s.driver.run)
 }

@@ -2,6 +2,7 @@ package vllmsim
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,7 @@ import (
 // stepper runs the scheduler's steps against the clock. A step starts at the
 // instant when the one before was due to end, not when the goroutine woke, so
 // late wake-ups do not add up. Requests that arrive during a step join at its
-// end, as in vLLM.
+// end, or a step later where the next one has been put together by then (asynchronous scheduling), as in vLLM.
 //
 // One loop of run is: take what connections have posted, schedule a step, sleep
 // for its StepTime, complete it, hand its tokens to the streams, and let each
@@ -31,7 +32,25 @@ type stepper struct {
 
 	waiting   atomic.Int64 // as of the last step: more the frontend does not know
 	sequences map[*stream][]*engine.Sequence
-	touched   []*stream
+	yielded   []delivery     // of this step
+	late      []lateSequence // that the next step cannot take
+	closed    time.Time      // when the next step was put together; zero: there is none
+	desk      *desk          // between the engine and its clients; nil: nothing is
+}
+
+// delivery is a token that the engine has made of an output.
+type delivery struct {
+	stream *stream
+	choice int
+	finish finishReason
+	cached int
+	times  sequenceTimes
+}
+
+// lateSequence has arrived and is not yet in the scheduler's queue.
+type lateSequence struct {
+	*engine.Sequence
+	arrived time.Time
 }
 
 // mostLag is how far the engine may fall behind its timeline before it stops
@@ -57,20 +76,45 @@ func newOutput(st *stream, choice int, queued time.Duration) *output {
 }
 
 func newStepper(s *Server) *stepper {
-	return &stepper{server: s, sched: engine.NewScheduler(s.cfg.Config), sequences: map[*stream][]*engine.Sequence{}}
+	return &stepper{
+		server: s, sched: engine.NewScheduler(s.cfg.Config), sequences: map[*stream][]*engine.Sequence{}, desk: newDesk(s.cfg.Frontend),
+	}
 }
 
-func (e *stepper) wakeBy(w waker) { e.waker = w }
+func (e *stepper) wakeBy(make func() waker) {
+	e.waker = make()
+	if e.desk != nil {
+		e.desk.waker = make()
+	}
+}
 
 func (e *stepper) submit(st *stream) *apiError {
 	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && e.waiting.Load() >= int64(limit) {
 		e.server.metrics.reject()
 		return queueFull()
 	}
-	if !e.post(func() { e.accept(st) }) {
-		return engineGone()
+	if e.desk == nil {
+		if !e.enter(st) {
+			return engineGone()
+		}
+		return nil
 	}
+	prompt := 0
+	for i := range st.choices {
+		prompt += len(st.choices[i].prompt.ids)
+	}
+	e.desk.takeIn(prompt, func() {
+		if !e.enter(st) {
+			st.refuse(engineGone())
+		}
+	})
 	return nil
+}
+
+// enter posts a stream to the engine. It returns false when that is ending.
+func (e *stepper) enter(st *stream) bool {
+	arrived := time.Now()
+	return e.post(func() { e.accept(st, arrived) })
 }
 
 func (e *stepper) abandon(st *stream) { e.post(func() { e.abort(st) }) }
@@ -110,8 +154,13 @@ func (e *stepper) resetPrefixCache() bool {
 
 func (e *stepper) run() {
 	defer e.waker.close()
+	if e.desk != nil {
+		go e.desk.run()
+		defer e.desk.close()
+	}
 	clock := time.Now()
 	for e.takeIn() {
+		e.join()
 		if e.sched.IsIdle() {
 			e.sched.Rest()
 			e.publish()
@@ -120,6 +169,7 @@ func (e *stepper) run() {
 		}
 		b := e.sched.Schedule()
 		e.begin(&b)
+		e.closed = clock.Add(e.server.cfg.Submit)
 		clock = clock.Add(max(e.server.cfg.StepTime(b.Step), 0))
 		if !e.waitUntil(clock) {
 			break
@@ -127,9 +177,21 @@ func (e *stepper) run() {
 		if now := time.Now(); now.Sub(clock) > mostLag {
 			clock = now
 		}
-		e.finish(b)
+		e.finish(b, clock)
 	}
 	e.abortAll()
+}
+
+// join lets those into the queue that had arrived when the next step was put together.
+func (e *stepper) join() {
+	isIdle := e.sched.IsIdle()
+	n := 0
+	for ; n < len(e.late) && (isIdle || !e.late[n].arrived.After(e.closed)); n++ {
+		if !e.late[n].IsGone {
+			e.sched.Add(e.late[n].Sequence)
+		}
+	}
+	e.late = slices.Delete(e.late, 0, n)
 }
 
 // takeIn does the work in the inbox and returns false when the engine is to
@@ -189,8 +251,12 @@ func (e *stepper) waitUntil(end time.Time) bool {
 // accept turns each output of a request into a sequence. The queue limit is
 // checked a second time here, because the connection saw a count that may be a
 // step old.
-func (e *stepper) accept(st *stream) {
+func (e *stepper) accept(st *stream, arrived time.Time) {
+	if st.isLeft() {
+		return
+	}
 	_, waiting := e.sched.Load()
+	waiting += len(e.late)
 	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && waiting >= limit {
 		e.server.metrics.reject()
 		st.refuse(queueFull())
@@ -200,7 +266,11 @@ func (e *stepper) accept(st *stream) {
 	for i := range st.choices {
 		q := &newOutput(st, i, now).Sequence
 		e.sequences[st] = append(e.sequences[st], q)
-		e.sched.Add(q)
+		if e.server.cfg.IsAsync && (len(e.late) > 0 || !e.sched.IsIdle()) {
+			e.late = append(e.late, lateSequence{q, arrived})
+		} else {
+			e.sched.Add(q)
+		}
 	}
 }
 
@@ -230,6 +300,7 @@ func (e *stepper) begin(b *engine.Batch) {
 // publish sets the gauges of /metrics.
 func (e *stepper) publish() {
 	running, waiting := e.sched.Load()
+	waiting += len(e.late)
 	e.waiting.Store(int64(waiting))
 	m := e.server.metrics
 	m.mu.Lock()
@@ -237,12 +308,12 @@ func (e *stepper) publish() {
 	m.running, m.waiting, m.kvUsage = running, waiting, e.sched.Usage()
 }
 
-// finish ends a step: its tokens go to the streams, then each of these streams
-// writes once.
-func (e *stepper) finish(b engine.Batch) {
+// finish ends a step that was due to end at an instant: its tokens go to the streams, then each of these streams
+// writes once, when the desk gets to it.
+func (e *stepper) finish(b engine.Batch, end time.Time) {
 	yielded := e.sched.Complete(b)
 	now := e.server.sinceStart()
-	e.touched = e.touched[:0]
+	e.yielded = e.yielded[:0]
 	m := e.server.metrics
 	m.mu.Lock()
 	tokens := 0
@@ -253,10 +324,23 @@ func (e *stepper) finish(b engine.Batch) {
 		m.iterationTokens.observe(float64(tokens))
 	}
 	m.mu.Unlock()
-	for _, st := range e.touched {
-		st.flush()
+	if e.desk == nil || len(yielded) == 0 {
+		deliver(e.yielded)
+	} else {
+		tokens := slices.Clone(e.yielded)
+		e.desk.send(end, len(yielded), func() { deliver(tokens) })
 	}
-	clear(e.touched) // an idle engine holds no answer
+	clear(e.yielded) // an idle engine holds no answer
+}
+
+// deliver hands a step's tokens to their streams, each of which then writes once. Outputs of one stream follow each other.
+func deliver(tokens []delivery) {
+	for i, d := range tokens {
+		d.stream.deliver(d.choice, 1, d.finish, d.cached, d.times)
+		if i+1 == len(tokens) || tokens[i+1].stream != d.stream {
+			d.stream.flush()
+		}
+	}
 }
 
 // yield hands on q's newest token and counts it. It returns the tokens that
@@ -280,10 +364,7 @@ func (e *stepper) yield(q *output, now time.Duration) int {
 		m.finished(q, finish, now)
 		e.forget(q.stream)
 	}
-	q.stream.deliver(q.choice, 1, finish, max(q.Cached, 0), q.times)
-	if n := len(e.touched); n == 0 || e.touched[n-1] != q.stream {
-		e.touched = append(e.touched, q.stream)
-	}
+	e.yielded = append(e.yielded, delivery{q.stream, q.choice, finish, max(q.Cached, 0), q.times})
 	return tokens
 }
 

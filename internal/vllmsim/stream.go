@@ -68,7 +68,7 @@ type driver interface {
 	// abandon drops a stream whose outputs are incomplete. It is called once,
 	// with the stream's lock held.
 	abandon(*stream)
-	wakeBy(waker)
+	wakeBy(func() waker)
 	run()
 	close()
 }
@@ -205,6 +205,13 @@ func (s *stream) leave() {
 	s.isOver = true
 	s.conn.server.answering.Add(-1)
 	close(s.done)
+}
+
+// isLeft says that the client has gone before the engine knew of it.
+func (s *stream) isLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOver
 }
 
 // drop ends a stream that never starts, because a refusal is sent instead of

@@ -1,6 +1,16 @@
 -- How a name, a version and a constant are found.
 -- group: model
 
+-- The version of an engine that stands for one that is not named: the newest that constants were fitted to. What was fitted to TensorRT-LLM
+-- and SGLang is partly of results that name no version, and stands for those.
+--   select macros.newest_fitted('vllm')
+create macro macros.newest_fitted(engine) as
+    case when engine = 'vllm' then (
+        select max_by(engine_version, macros.version_number(engine_version))
+        from seeds.constants
+        where name = 'fitted_engine' and constants.engine = 'vllm'
+    ) end;
+
 -- Whether `wanted` is a seed row's name or one of its aliases, in any case.
 --   select macros.is_named('fp8', 'e4m3;float8', 'E4M3')
 create macro macros.is_named(name, aliases, wanted) as

@@ -17,6 +17,21 @@ create macro macros.bins_touched(from_s, until_s, width_s) as
 create macro macros.overlap_s(from_s, until_s, bin, width_s) as
     least(until_s, (bin + 1) * width_s) - greatest(from_s, bin * width_s);
 
+-- Counts of a server between two looks as windows of a source: of a quantity that it says under several names, those of the best one.
+-- growth_table: the name of a relation with source_id, quantity, priority, model, from_s, until_s, and what is counted. window_from_s, window_until_s: since the
+-- first look at the quantity. class: the model, where the file has several.
+--   with grown as (select source_id, quantity, priority, model, from_s, until_s, increase from staging.metric_intervals where not is_first) select count(*) from macros.counted_windows('grown')
+create macro macros.counted_windows(growth_table) as table (
+    select
+        * exclude (priority, model, from_s, until_s),
+        from_s - min(from_s) over of_quantity as window_from_s,
+        until_s - min(from_s) over of_quantity as window_until_s,
+        case when min(model) over of_quantity <> max(model) over of_quantity then model end as class
+    from query_table(growth_table)
+    window of_quantity as (partition by source_id, quantity)
+    qualify priority = min(priority) over of_quantity
+);
+
 -- What some sources counted in windows of time, from one instant to another (not included): requests, and tokens of prompts and answers, spread
 -- evenly over the bins of five minutes by the clock that a window touches. Windows are those of raw.rate_windows, and those between
 -- two looks at a server's counters; a server counts a request when it ends. Sources without dates have no rows.

@@ -40,7 +40,8 @@ create macro macros.service_requests(chosen, from_at, until_at) as table (
 -- What was counted in each hour, beside the single requests. A covered hour in which nothing was counted is there too. Tokens are those that a source
 -- counted, else those of the middles of its lengths; without either they are not known, and lacks_tokens says so where there were requests.
 -- is_guessed: some tokens come from the middles. is_coarse: some windows are longer than five minutes. input, output, joint: cells of the lengths, with bounds above
--- and up to, and n requests. is_open: one has no upper bound. is_apart: prompts and answers are counted apart.
+-- and up to, and n requests. is_open: one has no upper bound. is_apart: prompts and answers are counted apart. mean_input, mean_output: mean lengths by the
+-- sums of the servers' histograms of lengths; null where a source with requests has none.
 --   with counts as (from macros.service_counts([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)), lengths as (from macros.service_lengths('counts', [{'source_id': 1}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.counted_hours('counts', 'lengths')
 create macro macros.counted_hours(count_table, length_table) as table (
     with said as (
@@ -49,7 +50,10 @@ create macro macros.counted_hours(count_table, length_table) as table (
             hour,
             sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
             sum(amount) filter (where figure = 'input_tokens') as input_tokens,
-            sum(amount) filter (where figure = 'output_tokens') as output_tokens
+            sum(amount) filter (where figure = 'output_tokens') as output_tokens,
+            sum(amount) filter (where figure = 'requests') as measured,
+            sum(amount) filter (where figure = 'input_tokens' and priority = 1) as input_sum,
+            sum(amount) filter (where figure = 'output_tokens' and priority = 1) as output_sum
         from query_table(count_table)
         where is_counted and is_chosen
         group by all
@@ -70,6 +74,9 @@ create macro macros.counted_hours(count_table, length_table) as table (
             source_id,
             hour,
             said.requests,
+            said.measured,
+            said.input_sum,
+            said.output_sum,
             round(coalesce(said.input_tokens, guessed.input_tokens)) as input_tokens,
             round(coalesce(said.output_tokens, guessed.output_tokens)) as output_tokens,
             coalesce(said.input_tokens, guessed.input_tokens) is not null and coalesce(said.output_tokens, guessed.output_tokens) is not null as is_known,
@@ -84,7 +91,9 @@ create macro macros.counted_hours(count_table, length_table) as table (
             coalesce(sum(input_tokens) filter (where is_known), 0)::bigint as input_tokens,
             coalesce(sum(output_tokens) filter (where is_known), 0)::bigint as output_tokens,
             coalesce(bool_or(not is_known and requests > 0), false) as lacks_tokens,
-            coalesce(bool_or(is_known and is_guessed), false) as is_guessed
+            coalesce(bool_or(is_known and is_guessed), false) as is_guessed,
+            case when bool_and(input_sum is not null) filter (where measured > 0) then sum(input_sum) filter (where measured > 0) / sum(measured) end as mean_input,
+            case when bool_and(output_sum is not null) filter (where measured > 0) then sum(output_sum) filter (where measured > 0) / sum(measured) end as mean_output
         from known
         group by hour
     ),
@@ -290,6 +299,18 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         group by all
     ),
 
+    counted_classes as (
+        select
+            hour,
+            class,
+            sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
+            sum(amount) filter (where figure = 'input_tokens') as input_tokens,
+            sum(amount) filter (where figure = 'output_tokens') as output_tokens
+        from query_table(count_table)
+        where is_counted and is_chosen
+        group by all
+    ),
+
     classes_of_hours as (
         select
             hour,
@@ -309,10 +330,9 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
                 select
                     hour,
                     coalesce(class, '') as name,
-                    round(sum(amount)) as requests
-                from query_table(count_table)
-                where figure in ('requests', 'rejections') and is_counted and is_chosen
-                group by all
+                    round(requests) as requests
+                from counted_classes
+                where requests is not null
             )
             group by all
         )
@@ -337,7 +357,7 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
             output_bins.bins as output_bins,
             coalesce(classes_of_hours.classes, map()) as classes,
             coalesce(counted.lacks_tokens, false) as lacks_tokens,
-            case when counted.hour is not null then {'requests': counted.requests, 'input': counted.input, 'output': counted.output, 'joint': counted.joint} end as rates
+            case when counted.hour is not null then {'requests': counted.requests, 'input': counted.input, 'output': counted.output, 'joint': counted.joint, 'mean_input': counted.mean_input, 'mean_output': counted.mean_output} end as rates
         from single
         full join counted on counted.hour = single.hour
         left join macros.demand_peaks('minutes', count_table, week_s) as peaks on peaks.hour = coalesce(single.hour, counted.hour)
@@ -369,11 +389,10 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         from (
             select
                 class,
-                sum(amount) filter (where figure in ('requests', 'rejections')) as requests,
-                sum(amount) filter (where figure = 'input_tokens') as input_tokens,
-                sum(amount) filter (where figure = 'output_tokens') as output_tokens
-            from query_table(count_table)
-            where is_counted and is_chosen
+                sum(requests) as requests,
+                sum(input_tokens) as input_tokens,
+                sum(output_tokens) as output_tokens
+            from counted_classes
             group by class
         ) as counts
         left join (

@@ -22,7 +22,7 @@
 --   quantization             weight format in seeds.formats
 --   kv_cache_dtype           KV cache format in seeds.formats
 --   compute_dtype            what multiplies the weights: bf16, fp8 or fp4
---   engine, engine_version   for the constants
+--   engine, engine_version   for the constants; vLLM of no version is the newest that constants were fitted to
 --   max_num_seqs             sequences that one replica runs at once
 --   max_num_batched_tokens   tokens of one engine step
 --   max_model_len            longest request, tokens
@@ -149,7 +149,7 @@ meant as (
         coalesce(nullif(said.fields.data_parallel_size, 0), 1)::double as dp,
         coalesce(nullif(said.fields.expert_parallel_size, 0), 1)::double as ep,
         coalesce(nullif(lower(said.fields.engine), ''), 'vllm') as engine,
-        nullif(said.fields.engine_version, '') as engine_version,
+        coalesce(nullif(said.fields.engine_version, ''), macros.newest_fitted(coalesce(nullif(lower(said.fields.engine), ''), 'vllm'))) as engine_version,
         nullif(said.fields.compute_dtype, '') as compute_dtype
     from said
     inner join gpus on gpus.asked_gpu = said.fields.gpu
@@ -213,7 +213,8 @@ parts as (
         {
             'gpu': gpu.gpu, 'engine': engine, 'version': engine_version,
             'deployment': case when deployment_key in (select calibrated.deployment from macros.calibrated() as calibrated) then deployment_key end,
-            'architecture': model.architecture, 'weight': weight.format, 'kv': kv.format, 'compute': compute
+            'architecture': model.architecture, 'weight': weight.format, 'kv': kv.format, 'compute': compute,
+            'is_version_said': nullif(fields.engine_version, '') is not null
         } as constants_question,
         -- Replicas that share out their experts exchange tokens instead of partial sums: before the experts and behind them. Attention that
         -- is cut as well (tensor parallel) is left with all-reduces for both.
@@ -279,11 +280,11 @@ constant as (
                 and nearest.name = 'kv_bandwidth_ratio'
                 and constants_asked.wanted.format = constants_asked.question.kv
         ), 'law') as kv_from,
-        -- Minor versions to the nearest one that constants were fitted to; three are far.
-        coalesce(least(1e0, abs(
+        -- Minor versions to the nearest one that constants were fitted to; three are far, and so is a version that nobody named.
+        coalesce(least(1e0, case when constants_asked.question.is_version_said then abs(
             floor(macros.version_number(constants_asked.question.version))
             - floor(macros.version_number(any_value(nearest.constant.engine_version) filter (where nearest.name = 'fitted_engine')))
-        ) / 3e0), 1e0) as far
+        ) / 3e0 end), 1e0) as far
     from constants_asked
     inner join nearest on nearest.question is not distinct from constants_asked.wanted
     group by constants_asked.question
@@ -527,8 +528,18 @@ made as (
             'sequence_s': value_of['sequence_s bf16']
             * case when tp > 1 then coalesce(value_of['workers_sequence_ratio bf16'], 1) else 1 end,
             'prefill_share': value_of['prefill_share bf16'],
+            -- Not known of an engine: no time, and no difference.
+            'submit_s': coalesce(value_of['submit_s bf16'], 0),
+            'launch_s': coalesce(value_of['launch_layer_s bf16'], 0) * model.layers,
+            'chunk_s': coalesce(value_of['chunk_s bf16'], 0),
+            'mixed_prompt_ratio': coalesce(value_of['mixed_prompt_ratio bf16'], 1),
             'request_s': value_of['request_s bf16'],
             'request_token_s': value_of['request_token_s bf16'],
+            'admission_s': coalesce(value_of['admission_s bf16'], 0),
+            'admission_token_s': coalesce(value_of['admission_token_s bf16'], 0),
+            'send_s': coalesce(value_of['send_s bf16'], 0),
+            'send_token_s': coalesce(value_of['send_token_s bf16'], 0),
+            'send_crowd_s': coalesce(value_of['send_crowd_s bf16'], 0),
             'prompt_ratio': value_of['prompt_ratio bf16'],
             'bunch_ratio': value_of['bunch_ratio bf16'],
             'all_reduce_gpus': all_reduce_gpus,

@@ -133,13 +133,17 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
         where list_contains(source_ids, source_id) and is_dated
     ),
 
+    exposed as materialized (
+        from macros.metric_series_of(source_ids)
+    ),
+
     series as materialized (
         select
             *,
             dense_rank() over (order by source_id, target) as server,
             dense_rank() over (order by source_id, target, name) as name_number,
             dense_rank() over (order by source_id, name, le, case when part = 'bucket' then regexp_replace(macros.without_ranks(labels), '(^|,)le="[^"]*"', '') else macros.without_ranks(labels) end) as series
-        from macros.metric_series_of(source_ids)
+        from exposed
         where is_counter
             and quantity is not null
             and (quantities is null or list_contains(quantities, quantity) or list_contains(quantities, quantity || ' ' || part))
@@ -164,6 +168,22 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
             and isfinite(metrics.value)
             and metrics.at_ns + origins.origin_ns >= epoch_ns(from_at) - 86_400_000_000_000
             and metrics.at_ns + origins.origin_ns <= epoch_ns(until_at) + 3_600_000_000_000
+        group by all
+    ),
+
+    processes as (
+        select
+            exposed.source_id,
+            exposed.target,
+            origins.origin_ns + metrics.at_ns as at_ns,
+            1e9 * max(metrics.value) as started_ns
+        from exposed
+        inner join origins on origins.source_id = exposed.source_id
+        inner join raw.metrics
+            on metrics.source_id = exposed.source_id
+            and metrics.name = exposed.name
+            and metrics.labels = exposed.labels
+        where exposed.name = 'process_start_time_seconds'
         group by all
     ),
 
@@ -214,8 +234,12 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
         told.part,
         told.le,
         told.dimensions,
-        -- A name that is new on a server that was there before has counted from zero since its last look.
-        coalesce(spans.before_ns, greatest(spans.began_ns, spans.at_ns - coalesce(spans.rhythm_ns, 0))) / 1e9 as from_s,
+        -- A name that is new on a server that was there before has counted from zero since its last look, and that of a new process since it began.
+        case
+            when spans.before_ns is not null then spans.before_ns
+            when spans.at_ns - spans.began_ns >= spans.rhythm_ns then greatest(spans.began_ns, spans.at_ns - spans.rhythm_ns)
+            else processes.started_ns
+        end / 1e9 as from_s,
         spans.at_ns / 1e9 as until_s,
         spans.at_ns - spans.before_ns <= least(300e9, 1.25e0 * spans.rhythm_ns) as is_short,
         macros.counter_growth(grown.value, coalesce(grown.last_value, 0)) * told.factor as increase
@@ -224,7 +248,15 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
     inner join spans
         on spans.name_number = grown.name_number
         and spans.at_ns = grown.at_ns
-    where (spans.before_ns is not null or spans.at_ns - spans.began_ns >= spans.rhythm_ns)
+    left join processes
+        on processes.source_id = told.source_id
+        and processes.target = told.target
+        and processes.at_ns = spans.at_ns
+    where (
+            spans.before_ns is not null
+            or spans.at_ns - spans.began_ns >= spans.rhythm_ns
+            or not macros.is_counting_gap((spans.at_ns - processes.started_ns) / 1e9, spans.rhythm_ns / 1e9)
+        )
         and spans.at_ns > epoch_ns(from_at)
 );
 

@@ -116,11 +116,17 @@ create macro macros.answer_s(l, tpot_s) as
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
     prompt_s + macros.prefill_chunks(d, batch, macros.new_tokens(l)) * step_s;
 
--- Mean time per token, seconds, if so many prompts of others start during one answer.
+-- Mean time per token of the engine, seconds, if so many prompts of others start during one answer.
 --   select macros.loaded_tpot_s(d, l, 10e-3, 50e-3, 31) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
     step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
+
+-- The same as the clients of a batch see it: the API server may take longer to send its tokens than the engine to make them.
+--   select macros.seen_tpot_s(d, l, 256, 10e-3) from (select d, macros.load(128, 256, clients := 256) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'}))
+create macro macros.seen_tpot_s(d, l, batch, engine_tpot_s) as
+    greatest(engine_tpot_s, macros.round_s(d, batch, l.input, l.output) / l.tokens_per_step);
 
 -- Mean wait of a prompt for those before it, with a service of work_s each (Pollaczek 1930, Khinchine 1932, for M/D/1). Stable below
 -- one second of work per second.
@@ -206,8 +212,12 @@ times as (
         step_s,
         prompt_s,
         macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
-        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
-        batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s) as open_per_s
+        macros.seen_tpot_s(
+            d, l, batch, macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients))
+        ) as closed_tpot_s,
+        batch / macros.answer_s(l, macros.seen_tpot_s(
+            d, l, batch, step_s / l.tokens_per_step + d.prefill_share * batch * prompt_s / macros.answer_s(l, 1)
+        )) as open_per_s
     from costs
 )
 
@@ -282,7 +292,7 @@ from crossings;
 --   arithmetic_s         term: what multiplying adds to streaming
 --   layers_s             term: fixed time of the layers
 --   allreduce_s          term: all-reduces between GPUs
---   host_s               term: scheduling and sampling
+--   host_s               term: scheduling and sampling, and what the API server takes longer to send tokens than the engine to make them
 --   draft_s              term: guessing tokens
 --   prefill_s            term: the prompts of others; in a static batch also its waves after the first
 --   ttft_s               from sending to the first token, mean: the sum of its four terms
@@ -382,7 +392,7 @@ costs as (
         macros.chunks_s(d, new_tokens, l.cached, prompt_chunks, macros.chunk_beside_s(
             d, batch, prompt_tokens, prompt_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s
         )) as prompt_s,
-        -- What the prompt costs where nobody decodes: so long it takes, and so long others wait for it.
+        -- What the prompt costs where nobody decodes: so long it takes.
         macros.chunks_s(d, new_tokens, l.cached, alone_chunks, macros.chunk_s(d, 0, alone_tokens)) as alone_s
     from parts
 ),
@@ -391,7 +401,8 @@ beside as (
     select
         *,
         macros.prefill_chunks(d, others, new_tokens) as chunks,
-        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as loaded_tpot_s,
+        macros.seen_tpot_s(d, l, batch, loaded_tpot_s) as closed_tpot_s,
         case when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s) end as static_tpot_s
     from costs
 ),
@@ -399,14 +410,14 @@ beside as (
 waits as (
     select
         *,
-        case when others > 0 then others_step_s / 2 else 0 end
+        case when others > 0 and not l.is_static then others_step_s / 2 + macros.missed_s(d, others_step_s) else 0 end
         + case
             -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
             when l.is_static
-                then (batch - 1) / 2 * prompt_s - others_step_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
-            when not is_open then macros.bunch_wait_s(d, l, alone_s)
+                then (batch - 1) / 2 * prompt_s + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
+            when not is_open then macros.bunch_wait_s(d, l, prompt_s)
             when is_full then 'infinity'::double
-            else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * alone_s)
+            else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * prompt_s)
         end as wait_s
     from beside
 ),
@@ -414,7 +425,7 @@ waits as (
 terms_of_first as (
     select
         *,
-        macros.ttft_terms(d, l.input, wait_s, alone_s, chunks * others_step_s) as own
+        macros.ttft_terms(d, l.input, wait_s, macros.launched_s(d, alone_s, chunks * others_step_s, chunks), chunks * others_step_s) as own
     from waits
 ),
 
@@ -449,7 +460,9 @@ rates as (
             -- Each client sends again when it is served.
             when not is_open then l.clients / (ttft_s + macros.answer_s(l, closed_tpot_s))
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
-            when is_full then batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s)
+            when is_full then batch / macros.answer_s(l, macros.seen_tpot_s(
+                d, l, batch, step_s / l.tokens_per_step + d.prefill_share * batch * prompt_s / macros.answer_s(l, 1)
+            ))
             else l.requests_per_s
         end as requests_per_s
     from times
@@ -461,8 +474,9 @@ tokens as (
         case
             when l.is_static then static_tpot_s
             when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
-            else closed_tpot_s
-        end as tpot_s,
+            else loaded_tpot_s
+        end as engine_tpot_s,
+        case when l.is_static then engine_tpot_s else macros.seen_tpot_s(d, l, batch, engine_tpot_s) end as tpot_s,
         -- More than one step in a hundred has a prompt's chunk in it.
         batch * prompt_chunks / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
     from rates
@@ -479,9 +493,12 @@ terms as (
             'arithmetic': (gemm_s - macros.weights_s(d, tokens)) / l.tokens_per_step,
             'layers': macros.layers_s(d) / l.tokens_per_step,
             'allreduce': allreduce_s / l.tokens_per_step,
-            'host': macros.host_s(d, step_batch) / l.tokens_per_step,
+            -- What a step takes beyond its other terms, and a client's token beyond the engine's: the API server sends it.
+            'host': (
+                step_s - gemm_s - experts_s - kv_s - macros.state_s(d, tokens) - allreduce_s - macros.layers_s(d) - l.drafts * macros.draft_s(d)
+            ) / l.tokens_per_step + tpot_s - engine_tpot_s,
             'draft': l.drafts * macros.draft_s(d) / l.tokens_per_step,
-            'prefill': tpot_s - step_s / l.tokens_per_step
+            'prefill': engine_tpot_s - step_s / l.tokens_per_step
         } as term,
         case when is_open then batch else l.clients end * macros.kv_request_bytes(d, macros.mean_context(l))
         > 0.8e0 * macros.kv_free_bytes(d) as is_short_of_kv

@@ -23,6 +23,13 @@ create macro macros.part_mean(parts, numbers) as
 create macro macros.part_gaps(parts) as
     greatest(1, list_sum(list_transform(parts, lambda part: part.share * greatest(0, part.output - 1))));
 
+-- Mean tokens of a prompt, cached ones too.
+--   select macros.part_input(parts)
+--   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
+--       'cached': 0, 'output': 400, 'context': 8200}] as parts)
+create macro macros.part_input(parts) as
+    list_sum(list_transform(parts, lambda part: part.share * (part.uncached + part.cached)));
+
 -- Mean context of the requests that decode. An answer counts in proportion to its length, because it decodes for that long.
 --   select macros.part_context(parts)
 --   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
@@ -118,7 +125,10 @@ means as (
     select
         *,
         list_transform(
-            alone_s, lambda one_s, i: macros.ttft_sum(macros.ttft_terms(d, parts[i].uncached + parts[i].cached, 0e0, one_s, chunks[i] * step_s))
+            alone_s, lambda one_s, i: macros.ttft_sum(macros.ttft_terms(
+                d, parts[i].uncached + parts[i].cached, case when clients = 1 then 0e0 else macros.missed_s(d, step_s) end,
+                macros.launched_s(d, one_s, chunks[i] * step_s, chunks[i]), chunks[i] * step_s
+            ))
         ) as first_tokens_s,
         list_transform(prompts_s, lambda prompt_s, i: prompt_s + chunks[i] * step_s) as worked_s,
         macros.part_mean(parts, prompts_s) as prompt_s,
@@ -129,8 +139,9 @@ means as (
 rates as (
     select
         *,
-        batch / (gaps * step_s + d.prefill_share * batch * prompt_s) as open_per_s,
-        step_s + d.prefill_share * batch * greatest(0e0, 1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
+        macros.round_s(d, batch, macros.part_input(parts), gaps + 1) as round_s, -- clients do not see tokens any faster
+        batch / (gaps * greatest(step_s + d.prefill_share * batch * prompt_s / gaps, round_s)) as open_per_s,
+        greatest(step_s + d.prefill_share * batch * greatest(0e0, 1 - 1 / clients) * prompt_s / gaps, round_s) as closed_tpot_s,
         batch / (gaps * closed_tpot_s) as closed_per_s,
         batch / (open_per_s * gaps) as open_tpot_s
     from means
@@ -153,6 +164,6 @@ select
     closed_tpot_s,
     batch * (1 + macros.part_mean(parts, worked_s) / (gaps * closed_tpot_s)) as closed_clients,
     closed_per_s,
-    macros.bunch_wait_s(d, {'clients': clients}, macros.part_mean(parts, alone_s)) as closed_wait_s,
+    macros.bunch_wait_s(d, {'clients': clients, 'input': macros.part_input(parts)}, prompt_s) as closed_wait_s,
     d.prefill_share * sqrt(square_s2) as scatter_s
 from rates;

@@ -22,9 +22,14 @@ create macro macros.chunk_s(d, batch, tokens) as
 -- The same, for who has the step's tokens (filled: batch + tokens) and the times of the step without the chunk already.
 --   select macros.chunk_beside_s(d, 32, 2048, 2080, 8e-3, 0, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.chunk_beside_s(d, batch, tokens, filled, gemm_s, experts_s, allreduce_s) as
-    macros.gemm_s(d, batch, tokens, 1) - gemm_s
-    + macros.experts_s(d, filled) - experts_s
-    + macros.allreduce_s(d, filled) - allreduce_s;
+    greatest(
+        macros.gemm_s(d, batch, tokens, 1) - gemm_s
+        + macros.experts_s(d, filled) - experts_s
+        + macros.allreduce_s(d, filled) - allreduce_s
+        + d.chunk_s,
+        -- The host launches each layer of a step with a prompt; a step of the others alone is one graph.
+        case when batch >= 1 then d.launch_s - gemm_s - experts_s - allreduce_s - macros.layers_s(d) - macros.host_s(d, batch) end
+    );
 
 -- Extra seconds that a whole prompt adds to the steps of `batch` others.
 --   select macros.prompt_s(d, 32, 2000, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})

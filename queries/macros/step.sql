@@ -46,9 +46,10 @@ create macro macros.weights_s(d, tokens) as
     d.plain_bytes / d.plain_bytes_per_s + d.packed_bytes / d.packed_bytes_per_s;
 
 -- Seconds of arithmetic alone: 2 FLOP per weight and token. Prefill needs the output head once per sequence, decoding once per token.
+-- Beside others that decode a prompt is slower: steady prefill brings a GPU to its limit of power, and its clock falls.
 --   select macros.multiply_s(d, 32, 0, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.multiply_s(d, decode, prefill, chunks) as
-    2 * (decode + prefill) * (d.plain_params / d.plain_flop_per_s + d.packed_params / d.packed_flop_per_s)
+    2 * (decode + prefill * (1 + (d.mixed_prompt_ratio - 1) * least(1e0, decode))) * (d.plain_params / d.plain_flop_per_s + d.packed_params / d.packed_flop_per_s)
     + 2 * (decode + chunks) * d.head_params / d.plain_flop_per_s;
 
 -- Weights and arithmetic under a soft roofline, the p-norm of both times with p = hardness: 1 is their sum (no overlap), and the larger p
@@ -153,7 +154,7 @@ create macro macros.allreduce_s(d, tokens) as
 create macro macros.layers_s(d) as
     d.layers * d.layer_s;
 
--- Host time: scheduling, sampling, detokenizing.
+-- Host time that is added to a step: scheduling, sampling, detokenizing. What asynchronous scheduling hides is d.submit_s and d.launch_s.
 --   select macros.host_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.host_s(d, decode) as
     d.step_s + decode * d.sequence_s;
@@ -188,20 +189,44 @@ create macro macros.decode_s(d, decode, context, windowed) as
         d, decode, macros.gemm_s(d, decode, 0, 0), macros.experts_s(d, decode), macros.kv_s(d, context, windowed), macros.allreduce_s(d, decode)
     );
 
--- The sum of the terms of such a step, for who has the four dear ones already.
+-- The same, for who has the four dear terms already. The host puts the next step together while the GPU works: a step takes the longer.
 --   select macros.terms_sum(d, 32, 8e-3, 0, 1e-3, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.terms_sum(d, decode, gemm_s, experts_s, kv_s, allreduce_s) as
-    gemm_s + experts_s + kv_s + macros.state_s(d, decode) + allreduce_s + macros.layers_s(d) + macros.host_s(d, decode);
+    greatest(
+        gemm_s + experts_s + kv_s + macros.state_s(d, decode) + allreduce_s + macros.layers_s(d) + macros.host_s(d, decode),
+        d.submit_s
+    );
 
--- Seconds of any step, with the prefill tokens of so many chunks and their query-key pairs.
+-- Seconds of any step, with the prefill tokens of so many chunks and their query-key pairs. With a prompt in it, each layer is launched by
+-- the host, which may take longer than the layer does.
 --   select macros.engine_step_s(d, 32, 32 * 2000, 32 * 2000, 512, 1, macros.prefill_pairs(512, 0))
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.engine_step_s(d, decode, context, windowed, prefill, chunks, pairs) as
-    macros.gemm_s(d, decode, prefill, chunks)
-    + macros.experts_s(d, decode + prefill)
-    + macros.kv_s(d, context, windowed)
-    + macros.state_s(d, decode)
-    + macros.allreduce_s(d, decode + prefill)
-    + macros.layers_s(d)
-    + macros.host_s(d, decode)
-    + macros.prefill_attention_s(d, prefill, pairs);
+    greatest(
+        macros.gemm_s(d, decode, prefill, chunks)
+        + macros.experts_s(d, decode + prefill)
+        + macros.kv_s(d, context, windowed)
+        + macros.state_s(d, decode)
+        + macros.allreduce_s(d, decode + prefill)
+        + macros.layers_s(d)
+        + macros.host_s(d, decode)
+        + macros.prefill_attention_s(d, prefill, pairs)
+        + chunks * d.chunk_s,
+        case when chunks > 0 then d.launch_s else d.submit_s end
+    );
+
+-- Seconds between two tokens that a client sees at least, however fast the engine is: one thread of the API server sends the tokens of
+-- `batch` requests, and takes in as many as come in the meantime.
+--   select macros.round_s(d, 256, 128, 256) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.round_s(d, batch, input, output) as
+    macros.sends_s(d, batch) + batch * ((d.admission_s + d.admission_token_s * input) / greatest(1, output));
+
+-- Seconds that this thread takes to send the tokens of one step of `batch` requests.
+--   select macros.sends_s(d, 256) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.sends_s(d, batch) as
+    d.send_s + batch * (d.send_token_s + greatest(0e0, batch - 1) * d.send_crowd_s);
+
+-- Seconds by which a request that comes while others decode misses the next step: asynchronous scheduling puts that together while one works.
+--   select macros.missed_s(d, 10e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.missed_s(d, step_s) as
+    case when d.submit_s > 0 then greatest(0e0, step_s - d.submit_s) else 0e0 end;

@@ -17,16 +17,22 @@ create macro macros.ttft_terms(d, input, wait_s, prompt_s, steps_s) as {
     'steps': steps_s
 };
 
+-- Seconds that a prompt's own work of prompt_s adds to the steps that it rides in, steps_s, with each of which the host launches every layer:
+-- a short prompt takes as long as that does.
+--   select macros.launched_s(d, 2e-3, 6e-3, 1) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.launched_s(d, prompt_s, steps_s, chunks) as
+    greatest(prompt_s, chunks * d.launch_s - steps_s);
+
 -- Their sum, seconds.
 --   select macros.ttft_sum({'request': 20e-3, 'wait': 10e-3, 'prompt': 50e-3, 'steps': 10e-3})
 create macro macros.ttft_sum(term) as
     term.request + term.wait + term.prompt + term.steps;
 
 -- Seconds that a prompt waits for those before it in a closed loop: answers of similar lengths end together, so prompts come in bunches.
--- Each of the other clients has its prompt before this one with chance d.bunch_ratio.
+-- Each of the other clients has its prompt before this one with chance d.bunch_ratio; the API server takes it in, and the engine works on it.
 --   select macros.bunch_wait_s(d, macros.load(2000, 500, clients := 64), 50e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.bunch_wait_s(d, l, prompt_s) as
-    d.bunch_ratio * greatest(0, l.clients - 1) * d.prompt_ratio * prompt_s;
+    d.bunch_ratio * greatest(0, l.clients - 1) * (d.prompt_ratio * prompt_s + d.admission_s + d.admission_token_s * l.input);
 
 -- The band's ratio of a time to first token, as macros.terms_band_ratio of a time per token. `spread` is of macros.term_spreads.
 --   select macros.ttft_band_ratio(macros.term_spreads(macros.spreads(), 'measured', 0, null, true, true),

@@ -4,7 +4,8 @@
 -- The batch is what runs, prompts that are computed included; contexts are the share of the KV cache in use times its size, so that a
 -- prefix that several share is counted once. Gauges are those of the look that ends the time. Several engines behind one address
 -- share the load evenly. Prompts are of the mean length of the run's time. Where two looks are more than 2.5 s apart, or something is
--- not exposed, everything that depends on it is null: nothing is made up.
+-- not exposed, everything that depends on it is null: nothing is made up. So is what counters say where several servers answer at an address
+-- (marts.server_processes).
 -- Kept per run.
 -- group: server
 -- run_id            the replay
@@ -49,10 +50,11 @@ grown as (
     select
         *,
         lag(at_s) over in_time as since_s,
-        macros.counter_growth(prompt_tokens, lag(prompt_tokens) over in_time) as prompt_gain,
-        macros.counter_growth(cached_tokens, lag(cached_tokens) over in_time) as cached_gain,
-        macros.counter_growth(finished, lag(finished) over in_time) as finished_gain
+        case when not coalesce(is_several, false) then macros.counter_growth(prompt_tokens, lag(prompt_tokens) over in_time) end as prompt_gain,
+        case when not coalesce(is_several, false) then macros.counter_growth(cached_tokens, lag(cached_tokens) over in_time) end as cached_gain,
+        case when not coalesce(is_several, false) then macros.counter_growth(finished, lag(finished) over in_time) end as finished_gain
     from looks
+    left join marts.server_processes using (run_id, url)
     where engines > 0
     window in_time as (partition by run_id, url order by at_s)
 ),
@@ -135,7 +137,7 @@ select
         else deployment.prefill_share * prefill_tokens / mean_tokens
             * macros.prompt_s(deployment, batch, greatest(mean_tokens, 1), mean_cached_tokens)
     end / length_s as prompt_ratio,
-    macros.decode_s(deployment, batch, context_tokens, windowed_tokens) as step_s,
+    case when context_tokens is not null then macros.decode_s(deployment, batch, context_tokens, windowed_tokens) end as step_s,
     macros.weights_s(deployment, batch) as weights_s,
     macros.experts_s(deployment, batch) as experts_s,
     macros.kv_s(deployment, context_tokens, windowed_tokens) + macros.state_s(deployment, batch) as kv_s,

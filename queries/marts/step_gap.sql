@@ -4,7 +4,8 @@
 -- how many steps a second had: there it is one row per rank, second, and number of requests that decoded and prompt tokens that were computed;
 -- step_s is known where all steps of a second are alike, the seconds before and behind have steps too, and the run had requests in flight all the
 -- time. busy_s is then the second, as far as requests were in flight, shared out to its rows as the prediction says.
--- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s; gpu_s is all of them but host_s. A sampled source has rows
+-- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s, which takes their sum, or the host's
+-- time beside the GPU where that is longer; gpu_s is all of them but host_s. A sampled source has rows
 -- where its clock is the GPU's, and says nothing of the time between steps.
 -- Kept per run with steps.
 -- group: tpot
@@ -32,7 +33,7 @@
 -- experts_s            term: experts and their routing, seconds
 -- kv_s                 term: reading the KV cache, and states of constant size, seconds
 -- arithmetic_s         term: what multiplying adds, seconds
--- attention_s          term: attention of prompts, seconds
+-- prompts_s            term: attention of prompts, and the fixed time of each, seconds
 -- layers_s             term: fixed time of the layers, seconds
 -- allreduce_s          term: all-reduces between GPUs, seconds
 -- host_s               term: scheduling and sampling, seconds
@@ -107,7 +108,7 @@ costs as (
         macros.experts_s(d, decode_tokens + prefill_tokens) as experts_s,
         macros.kv_s(d, decode_kv_tokens, decode_windowed_tokens) + macros.state_s(d, decode_tokens) as kv_s,
         macros.arithmetic_s(d, decode_tokens, prefill_tokens, prefill_requests) as arithmetic_s,
-        macros.prefill_attention_s(d, prefill_tokens, pairs) as attention_s,
+        macros.prefill_attention_s(d, prefill_tokens, pairs) + prefill_requests * d.chunk_s as prompts_s,
         macros.layers_s(d) as layers_s,
         macros.allreduce_s(d, decode_tokens + prefill_tokens) as allreduce_s,
         macros.host_s(d, decode_tokens) as host_s
@@ -126,7 +127,7 @@ costs as (
 priced as (
     select
         *,
-        weights_s + experts_s + kv_s + arithmetic_s + attention_s + layers_s + allreduce_s as gpu_s
+        weights_s + experts_s + kv_s + arithmetic_s + prompts_s + layers_s + allreduce_s as gpu_s
     from costs
 ),
 
@@ -262,7 +263,7 @@ select
     experts_s,
     kv_s,
     arithmetic_s,
-    attention_s,
+    prompts_s,
     layers_s,
     allreduce_s,
     host_s,

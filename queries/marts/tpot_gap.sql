@@ -99,9 +99,23 @@ per_token as (
         case when totals.steps is not null then macros.layers_s(d) end as layers_s,
         totals.allreduce_s / totals.steps as allreduce_s,
         macros.host_s(d, totals.step_tokens / totals.steps) as host_s,
-        case when totals.steps is not null then greatest(totals.prefill_s, 0) / totals.decode_tokens end as prefill_s
+        case when totals.steps is not null then greatest(totals.prefill_s, 0) / totals.decode_tokens end as prefill_s,
+        -- Steps that wait for the host are as long as it takes; what is beyond the KV cache is its time then.
+        macros.kv_s(d, totals.context_seconds / totals.decode_s, totals.context_seconds / totals.decode_s)
+        + macros.state_s(d, totals.batch_seconds / totals.decode_s) as most_kv_s,
+        d.submit_s,
+        macros.sends_s(d, totals.batch_seconds / totals.decode_s) as round_s
     from totals
     left join staging.deployments as d on d.run_id = totals.run_id
+),
+
+rests as (
+    select
+        *,
+        decode_tpot_s - weights_s - experts_s - arithmetic_s - layers_s - allreduce_s - host_s as rest_s,
+        case when decode_tpot_s > 1.001e0 * submit_s then rest_s else least(rest_s, most_kv_s) end as kv_s,
+        greatest(decode_tpot_s + prefill_s, round_s) as predicted_tpot_s
+    from per_token
 )
 
 select
@@ -112,10 +126,10 @@ select
     per_token.first_token_s,
     per_token.tpot_s,
     per_token.floor_tpot_s,
-    per_token.decode_tpot_s + per_token.prefill_s as predicted_tpot_s,
-    per_token.tpot_s - per_token.decode_tpot_s - per_token.prefill_s as residual_s,
-    macros.is_in_band(per_token.tpot_s, per_token.decode_tpot_s + per_token.prefill_s, per_token.band_ratio) as is_in_band,
-    per_token.tpot_s / (per_token.decode_tpot_s + per_token.prefill_s) as slowdown_ratio,
+    per_token.predicted_tpot_s,
+    per_token.tpot_s - per_token.predicted_tpot_s as residual_s,
+    macros.is_in_band(per_token.tpot_s, per_token.predicted_tpot_s, per_token.band_ratio) as is_in_band,
+    per_token.tpot_s / per_token.predicted_tpot_s as slowdown_ratio,
     per_token.tpot_s / per_token.floor_tpot_s as floor_ratio,
     per_token.mean_batch,
     per_token.mean_context_tokens,
@@ -123,12 +137,11 @@ select
     per_token.decode_tokens,
     per_token.weights_s,
     per_token.experts_s,
-    per_token.decode_tpot_s - per_token.weights_s - per_token.experts_s - per_token.arithmetic_s
-        - per_token.layers_s - per_token.allreduce_s - per_token.host_s as kv_s,
+    per_token.kv_s,
     per_token.arithmetic_s,
     per_token.layers_s,
     per_token.allreduce_s,
-    per_token.host_s,
+    per_token.host_s + per_token.rest_s - per_token.kv_s + per_token.predicted_tpot_s - per_token.decode_tpot_s - per_token.prefill_s as host_s,
     per_token.prefill_s
-from per_token
+from rests as per_token
 inner join staging.runs on runs.run_id = per_token.run_id

@@ -4,8 +4,7 @@
 -- The server takes prompts in the order in which they were sent, if one of max_num_seqs places is free. A place becomes free when enough of
 -- the earlier requests have ended, at the instants that were measured. From then on the prompts are a queue with one server: each takes
 -- its own work and its share of the steps that it is computed in. Waits for room in the KV cache and the network are not included. The terms
--- are those of macros.ttft_terms, as for a prediction. A simulated server spends no time on HTTP and tokenizing, and a prompt takes there
--- what it adds to the steps of others.
+-- are those of macros.ttft_terms, as for a prediction.
 -- Kept per run.
 -- group: tpot
 -- run_id               the replay
@@ -17,7 +16,7 @@
 -- predicted_ttft_s     predicted: the sum of the five that follow, seconds; null without a known deployment, as are these
 -- request_s            HTTP, reading the prompt into tokens, first scheduling, seconds
 -- place_wait_s         until fewer than max_num_seqs of those before it were in the server, seconds
--- prompt_wait_s        for the prompts before it; at least half a step where others decode, seconds
+-- prompt_wait_s        for the prompts before it; at least until the step that it can join where others decode, seconds
 -- prompt_s             its own prompt's work, seconds
 -- steps_s              these steps without it, seconds
 -- residual_s           ttft_s - predicted_ttft_s, seconds
@@ -64,12 +63,12 @@ costs as (
         works.* exclude (prompt_s),
         d.max_num_batched_tokens,
         d.max_num_seqs,
+        d.prompt_ratio * works.prompt_s as work_s,
+        d.admission_s + d.admission_token_s * (works.uncached_tokens + works.cached_tokens) as taken_in_s,
+        case when works.batch > 0 then macros.missed_s(d, works.step_s) else 0 end as missed_s,
         macros.ttft_terms(
-            case
-                when runs.is_simulated then {'request_s': 0e0, 'request_token_s': 0e0, 'prompt_ratio': 1e0}
-                else {'request_s': d.request_s, 'request_token_s': d.request_token_s, 'prompt_ratio': d.prompt_ratio}
-            end,
-            works.uncached_tokens + works.cached_tokens, null, works.prompt_s, works.chunks * works.step_s
+            d, works.uncached_tokens + works.cached_tokens, null,
+            macros.launched_s(d, works.prompt_s, works.chunks * works.step_s, works.chunks), works.chunks * works.step_s
         ) as term
     from marts.prompt_works as works
     inner join staging.runs on runs.run_id = works.run_id
@@ -81,8 +80,11 @@ placed as (
         works.*,
         arrived.place,
         greatest(0, coalesce(gone.gone_s - works.sent_s, 0)) as place_wait_s,
-        -- Prompts that queue fill a step together.
-        works.term.prompt + works.step_s * works.uncached_tokens / greatest(1, works.max_num_batched_tokens - works.batch) as queued_s
+        -- Prompts that queue fill a step together. The API server and the engine take them one behind the other: the slower one makes the queue.
+        greatest(
+            works.work_s + works.step_s * works.uncached_tokens / greatest(1, works.max_num_batched_tokens - works.batch),
+            works.taken_in_s
+        ) as queued_s
     from costs as works
     inner join arrived
         on arrived.run_id = works.run_id
@@ -121,7 +123,7 @@ queued as (
 waited as (
     select
         *,
-        greatest(wait_s, case when batch > 0 then step_s / 2 else 0 end) as prompt_wait_s
+        greatest(wait_s, case when batch > 0 then step_s / 2 else 0 end) + missed_s as prompt_wait_s
     from queued
 ),
 

@@ -79,8 +79,17 @@
 -- step_s                   host time of a step, seconds
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
+-- submit_s                 host time of a step that asynchronous scheduling hides: no step is shorter, seconds; 0: not known
+-- launch_s                 the same of a step with a prompt in it, whose layers the host launches one by one, seconds; 0: not known
+-- chunk_s                  of each prompt in a step: its tables and sampling, seconds
+-- mixed_prompt_ratio       a prompt's arithmetic while others decode, over the same alone
 -- request_s                of a request before and after its steps: HTTP, first scheduling, seconds
 -- request_token_s          of each token of its prompt: reading the prompt into tokens, seconds
+-- admission_s              part of request_s that the API server's one thread takes, seconds; 0: not known
+-- admission_token_s        the same of request_token_s, seconds
+-- send_s                   of that thread for each step that yields tokens, seconds; 0: not known
+-- send_token_s             and for each token, seconds
+-- send_crowd_s             and for each token and each other one of the step, seconds: with many streams each takes longer
 -- prompt_ratio             a prompt's work until its first token, over what the same work adds to the steps of others
 -- bunch_ratio              share of a closed loop's other clients whose prompts are before one's own
 -- all_reduce_gpus          GPUs of one all-reduce, or of one exchange of tokens (all_reduce_kind)

@@ -29,30 +29,18 @@ with grown as (
     where quantity in ('input_tokens', 'output_tokens') and part = 'bucket' and not is_first
 ),
 
-firsts as (
-    select
-        source_id,
-        quantity,
-        min(priority) as priority,
-        min(from_s) as begin_s,
-        count(distinct model) > 1 as has_models
-    from grown
-    group by all
-),
-
 counted as (
     select
-        grown.source_id,
-        grown.source_name,
-        grown.from_s - firsts.begin_s as from_s,
-        grown.until_s - firsts.begin_s as until_s,
-        grown.quantity,
-        case when firsts.has_models then grown.model end as class,
-        grown.le,
-        sum(grown.increase) as up_to_le,
+        source_id,
+        source_name,
+        window_from_s,
+        window_until_s,
+        quantity,
+        class,
+        le,
+        sum(increase) as up_to_le,
         count(*) as counters
-    from grown
-    inner join firsts using (source_id, quantity, priority)
+    from macros.counted_windows('grown')
     group by all
 ),
 
@@ -60,22 +48,22 @@ counted as (
 common as (
     select *
     from counted
-    qualify counters = max(counters) over (partition by source_id, from_s, until_s, quantity, class)
+    qualify counters = max(counters) over (partition by source_id, window_from_s, window_until_s, quantity, class)
 ),
 
 cells as (
     select
         source_id,
         source_name,
-        from_s,
-        until_s,
+        window_from_s,
+        window_until_s,
         class,
         quantity,
         lag(le) over bounds as above,
         case when isfinite(le) then le end as up_to,
         up_to_le - coalesce(lag(up_to_le) over bounds, 0) as requests
     from common
-    window bounds as (partition by source_id, from_s, until_s, quantity, class order by le)
+    window bounds as (partition by source_id, window_from_s, window_until_s, quantity, class order by le)
 )
 
 select
@@ -96,8 +84,8 @@ union all
 select
     source_id,
     source_name,
-    from_s as window_from_s,
-    until_s as window_until_s,
+    window_from_s,
+    window_until_s,
     class,
     null as client,
     case when quantity = 'input_tokens' then above::bigint end as input_above,

@@ -20,28 +20,16 @@ with grown as (
         increase
     from staging.metric_intervals
     where quantity in ('input_tokens', 'output_tokens') and part in ('sum', 'count') and not is_first
-),
-
-firsts as (
-    select
-        source_id,
-        quantity,
-        min(priority) as priority,
-        min(from_s) as begin_s,
-        count(distinct model) > 1 as has_models
-    from grown
-    group by all
 )
 
 select
-    grown.source_id,
-    grown.from_s - firsts.begin_s as window_from_s,
-    grown.until_s - firsts.begin_s as window_until_s,
-    case when firsts.has_models then grown.model end as class,
-    grown.quantity,
-    sum(grown.increase) filter (where grown.part = 'sum') / sum(grown.increase) filter (where grown.part = 'count') as mean_tokens,
-    sum(grown.increase) filter (where grown.part = 'count') as requests
-from grown
-inner join firsts using (source_id, quantity, priority)
+    source_id,
+    window_from_s,
+    window_until_s,
+    class,
+    quantity,
+    sum(increase) filter (where part = 'sum') / sum(increase) filter (where part = 'count') as mean_tokens,
+    sum(increase) filter (where part = 'count') as requests
+from macros.counted_windows('grown')
 group by all
-having sum(grown.increase) filter (where grown.part = 'count') > 0 and sum(grown.increase) filter (where grown.part = 'sum') > 0
+having sum(increase) filter (where part = 'count') > 0 and sum(increase) filter (where part = 'sum') > 0

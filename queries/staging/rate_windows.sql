@@ -19,7 +19,7 @@ with grown as (
         source_name,
         from_s,
         until_s,
-        quantity,
+        'requests' as quantity,
         case when quantity = 'finished_requests' then 100 else priority end as priority,
         model,
         increase
@@ -27,16 +27,6 @@ with grown as (
     where (quantity = 'input_tokens' and part = 'count' or quantity = 'finished_requests' and part = 'value')
         and not is_first
         and from_s is not null
-),
-
-firsts as (
-    select
-        source_id,
-        min(priority) as priority,
-        min(from_s) as begin_s,
-        count(distinct model) > 1 as has_models
-    from grown
-    group by all
 )
 
 select
@@ -55,17 +45,16 @@ from raw.rate_windows
 inner join raw.sources on sources.source_id = rate_windows.source_id
 union all
 select
-    grown.source_id,
-    grown.source_name,
-    grown.from_s - firsts.begin_s as window_from_s,
-    grown.until_s - firsts.begin_s as window_until_s,
-    case when firsts.has_models then grown.model end as class,
+    source_id,
+    source_name,
+    window_from_s,
+    window_until_s,
+    class,
     null as client,
-    sum(grown.increase) as requests,
+    sum(increase) as requests,
     null as gap_cv,
     null as gap_family,
     null as gap_shape,
     null as gap_scale_s
-from grown
-inner join firsts using (source_id, priority)
+from macros.counted_windows('grown')
 group by all

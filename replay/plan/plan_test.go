@@ -273,7 +273,7 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 	}
 }
 
-// A few kilobytes can unpack to anything: what is no plan is refused before it fills the memory or takes for ever.
+// A few kilobytes may unpack to gigabytes. A file that is no plan is refused before it fills the memory, and at once.
 func TestPlansThatBlowUpAreRefused(t *testing.T) {
 	request := `{"due_s":0,"input_tokens":1,"output_tokens":1}` + "\n"
 	header := func(requests int64) string {

@@ -64,7 +64,7 @@ func TestWhatIsWrongInAServiceFileIsNamedWithItsLine(t *testing.T) {
 		{"a day that does not exist", "2026-11-18", "2026-11-31", `line 7: replicas[1].from: "2026-11-31" is no date`},
 		{"a password in the address", "http://prometheus", "http://me:secret@prometheus", "line 4: metrics"},
 		{"a token in the address", "http://prometheus:9090", "http://prometheus:9090/p?token=secret", "line 4: metrics: the address of prometheus:9090 has a query"},
-		{"a token in what is no address", "http://prometheus:9090", "prometheus/p?token=secret", `line 4: metrics: "prometheus/p" is not the address`},
+		{"a token, and no scheme", "http://prometheus:9090", "prometheus/p?token=secret", `line 4: metrics: "prometheus/p" is not the address`},
 		{"an unknown field of the deployment", "max_num_seqs", "max_seqs", `line 6: deployment: unknown key "max_seqs"`},
 		{"a coverage that ends before it starts", "2026-11-16/2026-11-23T01:00:00Z", "2026-11-23/2026-11-16", "line 3: traffic[2].covers"},
 		{"a name with a slash", "service: chat", "service: a/b", `line 1: service: "a/b"`},

@@ -154,15 +154,14 @@ func wrapped(text string, indent int) string {
 	return strings.Join(terminal.Wrapped(text, helpColumns-indent), "\n"+strings.Repeat(" ", indent))
 }
 
-// Overview is the help of the program: one line for each verb.
-const Overview = `{{.Name}} - {{.Usage}}
-
-USAGE:
-   {{.Name}} VERB [flags]; {{.Name}} VERB --help says more
-
-VERBS:{{range .VisibleCommands}}{{if ne .Name "help"}}
-   {{printf "%-10s" .Name}}  {{.Usage}}{{end}}{{end}}
-`
+// Overview is the help of the program: a line for each verb, or more on a narrow terminal.
+func Overview(app *cli.App) string {
+	text := wrapped(app.Name+" - "+app.Usage, 0) + "\n\nUSAGE:\n   " + wrapped(app.Name+" VERB [flags]; "+app.Name+" VERB --help says more", 3) + "\n\nVERBS:\n"
+	for _, verb := range app.VisibleCommands() {
+		text += fmt.Sprintf("   %-10s  %s\n", verb.Name, wrapped(verb.Usage, 15))
+	}
+	return literal(text)
+}
 
 // ofEveryVerb are flags that the help of a verb leaves to --help-all: they are the same everywhere and rarely needed.
 var ofEveryVerb = []string{"wait", "publish", "quiet"}

@@ -61,6 +61,19 @@ func (c *Call) PrintRunsEnding(said Judged) error {
 	return c.PrintEnding(ending)
 }
 
+// JudgeApart judges a run that is not kept, in a warehouse of its own beside the run's folder.
+func (c *Call) JudgeApart(ctx context.Context, folder, runID string) (said Judged, err error) {
+	w, err := warehouse.Open(ctx, folder+".duckdb", warehouse.ReadWrite)
+	if err != nil {
+		return said, err
+	}
+	defer w.Close()
+	if _, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1}); err != nil {
+		return said, err
+	}
+	return judge(ctx, w, runID)
+}
+
 // IngestRun ingests a run's folder and judges the run. If that cannot be done now it
 // says what to do: the run itself is safe on disk.
 func (c *Call) IngestRun(ctx context.Context, wait time.Duration, folder, runID string) (said Judged, err error) {

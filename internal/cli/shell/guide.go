@@ -114,14 +114,23 @@ func WriteExamples(w io.Writer, width int, group string) {
 	writePairs(w, width, pairs)
 }
 
-// writePairs prints names and texts in two columns; a text goes on below itself.
+// leastText is the width below which a column of text is not worth reading.
+const leastText = 30
+
+// writePairs prints names and texts in two columns, of which the second goes on below itself; on a narrow terminal a text stands below its name.
 func writePairs(w io.Writer, width int, pairs [][2]string) {
 	widest := 0
 	for _, pair := range pairs {
 		widest = max(widest, len(pair[0]))
 	}
+	if width-widest-4 < leastText {
+		for _, pair := range pairs {
+			fmt.Fprintf(w, "  %s\n    %s\n", pair[0], strings.Join(terminal.Wrapped(pair[1], width-4), "\n    "))
+		}
+		return
+	}
 	for _, pair := range pairs {
-		for i, line := range terminal.Wrapped(pair[1], max(30, width-widest-4)) {
+		for i, line := range terminal.Wrapped(pair[1], width-widest-4) {
 			name := ""
 			if i == 0 {
 				name = pair[0]

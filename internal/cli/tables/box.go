@@ -18,7 +18,7 @@ import (
 var ErrEnough = errors.New("enough rows are shown")
 
 // A column of text is not made narrower than leastBoxed, nor than its longest word if that is at most longestKept: who copies
-// the id of a run wants it in one piece.
+// the id of a run wants it in one piece. Above numbers a name goes on in further lines, behind its underscores.
 const (
 	leastBoxed  = 14
 	longestKept = 40
@@ -146,6 +146,12 @@ func (r *boxRows) leastWidths() []int {
 	least := make([]int, len(r.header))
 	for i, name := range r.header {
 		least[i] = max(leastBoxed, min(longestKept, utf8.RuneCountInString(name)))
+		if r.isNumber[i] {
+			least[i] = 0
+			for part := range strings.SplitAfterSeq(name, "_") {
+				least[i] = max(least[i], min(longestKept, utf8.RuneCountInString(part)))
+			}
+		}
 	}
 	for _, cells := range r.waiting {
 		for i, cell := range cells {
@@ -201,7 +207,10 @@ func (r *boxRows) line(cells []string, areNames bool) error {
 	lines := make([][]string, len(r.widths))
 	height := 1
 	for i, width := range r.widths {
-		if lines[i] = []string{cells[i]}; areNames || !r.isNumber[i] {
+		switch lines[i] = []string{cells[i]}; {
+		case areNames && r.isNumber[i]:
+			lines[i] = foldedName(cells[i], width)
+		case areNames || !r.isNumber[i]:
 			lines[i] = folded(cells[i], width)
 		}
 		height = max(height, len(lines[i]))
@@ -225,6 +234,18 @@ func (r *boxRows) line(cells []string, areNames bool) error {
 		}
 	}
 	return nil
+}
+
+// foldedName breaks a name behind its underscores.
+func foldedName(name string, width int) (lines []string) {
+	line := ""
+	for part := range strings.SplitAfterSeq(name, "_") {
+		if line != "" && utf8.RuneCountInString(line+part) > width {
+			lines, line = append(lines, line), ""
+		}
+		line += part
+	}
+	return append(lines, folded(line, width)...)
 }
 
 // folded breaks a cell into lines of at most so many characters: between words, and a longer word anywhere.

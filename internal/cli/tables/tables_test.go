@@ -68,6 +68,26 @@ func TestABoxFoldsLongNames(t *testing.T) {
 	}
 }
 
+// Of a list of runs five columns did not fit 80: names are wider than the numbers below them.
+func TestABoxFoldsNamesOfNumbers(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Columns: []answers.Column{{Name: "run"}, {Name: "p99_ttft_s"}, {Name: "p99_tpot_s"}}, Rows: [][]any{{"t-0bff", 37.3e-3, 8.82e-3}}}
+	if err := Write(NewBox(&text, 30, 0, ""), table); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+┌────────┬─────────┬─────────┐
+│ run    │    p99_ │    p99_ │
+│        │  ttft_s │  tpot_s │
+├────────┼─────────┼─────────┤
+│ t-0bff │ 37.3 ms │ 8.82 ms │
+└────────┴─────────┴─────────┘
+`
+	if got := "\n" + text.String(); got != want {
+		t.Errorf("got%swant%s", got, want)
+	}
+}
+
 func TestBox(t *testing.T) {
 	columns := []answers.Column{{Name: "run_id"}, {Name: "note"}, {Name: "tpot_s"}}
 	rows := [][]any{{"a", "a text that is longer than its column can be", 10e-3}, {"b", nil, 2.5}}

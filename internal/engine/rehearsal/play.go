@@ -97,7 +97,7 @@ type player struct {
 	settings Settings
 	over     func(*Request) error
 	schedule *schedule.Schedule
-	engines  []*engine.Virtual
+	engines  []*engine.Server
 	router   router
 	content  contents
 
@@ -133,7 +133,7 @@ func newPlayer(s Settings, over func(*Request) error) (*player, error) {
 		if s.Noise == (engine.Noise{}) {
 			n = s.Noise
 		}
-		engine, err := engine.NewVirtual(s.Engine, n, s.KeepsTokens)
+		engine, err := engine.NewServer(s.Engine, n, s.KeepsTokens)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ const (
 
 type router struct {
 	routing string
-	engines []*engine.Virtual
+	engines []*engine.Server
 	turn    int
 }
 

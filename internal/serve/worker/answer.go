@@ -12,6 +12,7 @@ import (
 	"tidemark/analysis/answers"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 )
 
 // framer writes the answer in frames. It holds at most one frame's bytes.
@@ -92,6 +93,9 @@ func (s *session) answer(errand Errand, out *framer) error {
 	rows, err := s.start(statement)
 	if err != nil {
 		return err
+	}
+	if errand.Form == Arrow {
+		rows.schema = warehouse.Described(rows.schema, s.commentsOn(errand.SQL))
 	}
 	first, cut, err := rows.first(errand.AskedRows)
 	if err != nil {

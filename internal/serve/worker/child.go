@@ -43,6 +43,9 @@ func live(told string, report Reporter, out *framer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.readComments(); err != nil {
+		return err
+	}
 	if err := limitMemory(setup.MemoryBytes); err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 type session struct {
 	database   mapping.Database
 	connection mapping.Connection
-	pipe       [2]*os.File // DuckDB may write to the second by its name; answers in Parquet come out of the first
+	pipe       [2]*os.File                  // DuckDB may write to the second by its name; answers in Parquet come out of the first
+	comments   map[string]map[string]string // on columns, by relation
 }
 
 // snapshotPath names the open file. DuckDB opens it again by this name, so that no table shows the server's paths.

@@ -3,8 +3,10 @@
 package published
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,6 +19,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 
@@ -236,6 +242,11 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		return nil, err
 	}
 	to, options := filepath.Join(temporary, "part.parquet"), "format parquet, compression zstd"
+	schema, err := p.schemaOf(ctx, relation)
+	if err != nil {
+		return nil, err
+	}
+	options += fmt.Sprintf(", kv_metadata {'ARROW:schema': %s}", literal(schema))
 	if count > rowsPerPart {
 		to, options = temporary, options+", file_size_bytes '450MB', filename_pattern 'part-{i}', overwrite_or_ignore true"
 	}
@@ -266,6 +277,39 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		return nil, err
 	}
 	return parts, os.Rename(temporary, whole)
+}
+
+// schemaOf is what Arrow's readers look for in a file's metadata: its schema, whose fields have unit and comment. DuckDB writes none.
+func (p publication) schemaOf(ctx context.Context, relation string) (text string, err error) {
+	if text, is := p.schemas[relation]; is {
+		return text, nil
+	}
+	err = p.w.Arrow(ctx, func(from *duckdb.Arrow) error {
+		rows, err := from.QueryContext(ctx, fmt.Sprintf("from %s limit 0", relation))
+		if err != nil {
+			return err
+		}
+		defer rows.Release()
+		var message bytes.Buffer
+		if err := ipc.NewWriter(&message, ipc.WithSchema(warehouse.Described(rows.Schema(), commentsOn(relation)))).Close(); err != nil {
+			return err
+		}
+		text = base64.StdEncoding.EncodeToString(message.Bytes())
+		p.schemas[relation] = text
+		return nil
+	})
+	return text, err
+}
+
+// commentsOn are the comments on a relation's columns.
+func commentsOn(relation string) map[string]string {
+	schema, _, _ := strings.Cut(relation, ".")
+	for _, file := range queries.In(schema, ".sql") {
+		if file.Relation() == relation {
+			return queries.ReadHeader(file.Text).Columns
+		}
+	}
+	return nil
 }
 
 // seal gives a part the warehouse's permissions, syncs it, and hashes it.

@@ -74,7 +74,7 @@ func publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 	if err != nil {
 		return fail(err)
 	}
-	p := publication{w: w, file: file, mode: info.Mode().Perm(), size: info.Size(), now: now, folder: folder, old: old}
+	p := publication{w: w, file: file, mode: info.Mode().Perm(), size: info.Size(), now: now, folder: folder, old: old, schemas: map[string]string{}}
 	p.damage = p.damaged(ctx, thorough)
 	result.Damaged = p.damage.files
 	if now == old.Snapshot && old.Stamp == queries.Stamp() && old.Warehouse == path && !p.damage.snapshot && len(p.damage.owners) == 0 {
@@ -112,6 +112,8 @@ type publication struct {
 	folder string
 	old    Manifest
 	damage damage
+
+	schemas map[string]string // of relations, as Parquet files hold them; filled by schemaOf
 }
 
 // publish writes the lake's new parts first: a manifest never names a part that is

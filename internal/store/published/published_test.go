@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/store/published"
@@ -289,6 +292,38 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
 	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)
+	}
+}
+
+// The fields of a part have unit and comment, where Arrow's readers look for them.
+func TestTheLakesFieldsAreDescribed(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := filepath.Join(t.TempDir(), "elsewhere")
+	change(t, path, folder, aRun("r"))
+	w := opened(t, path)
+	defer w.Close()
+	file := filepath.Join(folder, "lake/staging.requests/run_date=2026-11-20/run=r/part.parquet")
+	message, err := base64.StdEncoding.DecodeString(text(t, w.DB(), fmt.Sprintf("select decode(value) from parquet_kv_metadata('%s') where decode(key) = 'ARROW:schema'", file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := ipc.NewReader(bytes.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Release()
+	var names []string
+	for _, field := range stream.Schema().Fields() {
+		names = append(names, field.Name)
+		if _, is := field.Metadata.GetValue("comment"); !is {
+			t.Errorf("%s has no comment", field.Name)
+		}
+		if unit, _ := field.Metadata.GetValue("unit"); field.Name == "ttft_s" && unit != "s" {
+			t.Errorf("the unit of ttft_s is %q", unit)
+		}
+	}
+	if got := text(t, w.DB(), fmt.Sprintf("select string_agg(name, ' ') from parquet_schema('%s') where num_children is null", file)); got != strings.Join(names, " ") {
+		t.Errorf("the file has the columns %s, and its schema for Arrow %s", got, names)
 	}
 }
 

@@ -8,9 +8,28 @@ import (
 	"database/sql/driver"
 	"fmt"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/queries"
 )
+
+// Described gives each field its unit and the comment on its column, as metadata.
+func Described(schema *arrow.Schema, comments map[string]string) *arrow.Schema {
+	fields := schema.Fields() // a copy
+	for i, field := range fields {
+		about := map[string]string{}
+		if unit := queries.UnitOf(field.Name, comments[field.Name]); unit != "" {
+			about["unit"] = unit
+		}
+		if comment := comments[field.Name]; comment != "" {
+			about["comment"] = comment
+		}
+		fields[i].Metadata = arrow.MetadataFrom(about)
+	}
+	return arrow.NewSchema(fields, new(schema.Metadata()))
+}
 
 // Arrow lends the Arrow interface of one connection to use.
 func (w *Warehouse) Arrow(ctx context.Context, use func(*duckdb.Arrow) error) error {

@@ -26,8 +26,9 @@ func RunsCommand() *cli.Command {
 		Name:      "runs",
 		Usage:     "list the runs; with one named, its verdict and certificate",
 		ArgsUsage: "[RUN]",
-		Description: `A run is named by its id, or by its name (replay --name) where no other run has
-the same: the column run has what to type, --json the id.
+		Description: `A run is named by its id, or by its name (replay --name) or the end of its id
+(azure-conv-0bff) where no other run has the same: the column run has what to
+type, --json the id.
 
 Example:
   tidemark runs --json`,

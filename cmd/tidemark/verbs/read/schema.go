@@ -70,11 +70,13 @@ func (f *schemaFlags) run() error {
 func describe(c *kit.Call, name string, table answers.Table) error {
 	if name == "" {
 		shell.WriteGuide(c.App.Writer, terminal.Width(c.App.Writer), table)
-		c.Tell("next: tidemark schema GROUP|RELATION|macros; tidemark sql --examples")
+		for _, next := range []string{"schema GROUP|RELATION", "schema macros", "sql --examples"} { // a line each, to be copied
+			c.Tell("next: tidemark %s", next)
+		}
 		return nil
 	}
 	if group, is := answers.Group(name); is {
-		c.PrintLine("%s", group.Question)
+		c.Remark("%s", group.Question)
 	}
 	if table.Comment != "" {
 		c.Remark("%s: %s", table.Name, strings.ReplaceAll(table.Comment, "\n", " "))
@@ -115,7 +117,7 @@ func printStable(c *kit.Call, relation string) error {
 	case c.IsForPrograms():
 		return c.PrintTable(table)
 	case relation == "":
-		c.Tell("types and meanings: tidemark schema --stable RELATION, or --csv")
+		c.Tell("types and meanings: --stable RELATION, or --csv")
 		return c.PrintList(brief, "--csv has them all")
 	}
 	columns := kit.TableOf("column", "type", "meaning")

@@ -3,9 +3,9 @@ package send
 // The verb rehearse plays a plan in virtual time on the simulator's engine model. Package
 // internal/engine/rehearsal plays; this file draws the plan, as replay does, and says what came
 // of it. With --keep replay.Rehearse writes the folder of a run, which is ingested and
-// judged like any other.
+// judged like any other; with --slo alone that happens in a folder that is removed again.
 //
-// Exit codes: 0, or of a run that is kept as replay's; 2 for a deployment that does not
+// Exit codes: 0, or of a run that is kept or judged as replay's; 2 for a deployment that does not
 // exist or choices that make no sense; 4 for anything else.
 
 import (
@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -65,8 +66,8 @@ Example:
 			&cli.StringFlag{Name: "cache", Usage: "the prefix cache is empty at first (`as-is`), or cold: shares nothing", Value: "as-is", Destination: &f.cache, Action: kit.OneOf("cache", "as-is", "cold")},
 		}, f.Engine.Flags(), []cli.Flag{
 			&cli.BoolFlag{Name: "keep", Usage: "keep it as a run, with everything that can be asked of one", Destination: &f.isKept},
-			&cli.StringFlag{Name: "slo", Usage: "with --keep: judge the run by the SLO in `FILE`", Destination: &f.slo},
-			&cli.DurationFlag{Name: "warm-up", Usage: "with --keep: flag the first `30s` and leave them out of every figure", Destination: &f.warmUp},
+			&cli.StringFlag{Name: "slo", Usage: "judge it by the SLO in `FILE`", Destination: &f.slo},
+			&cli.DurationFlag{Name: "warm-up", Usage: "with --keep or --slo: flag the first `30s` and leave them out of every figure", Destination: &f.warmUp},
 			&cli.StringFlag{Name: "runs", Usage: "with --keep: keep runs in `DIR`", Value: "runs", Destination: &f.runs},
 			&cli.StringFlag{Name: "name", Usage: "with --keep: call the run `NAME`", Destination: &f.runName},
 			&cli.StringFlag{Name: "note", Usage: "with --keep: `TEXT` that a reader of the run must know", Destination: &f.note},
@@ -88,8 +89,11 @@ func (f *rehearseFlags) run() error {
 		return err
 	}
 	defer r.drop()
-	if f.isKept {
+	switch {
+	case f.isKept:
 		return f.keep(r, what)
+	case f.slo != "":
+		return f.judge(r, what)
 	}
 	return r.say(&f.Call, what)
 }
@@ -99,8 +103,11 @@ func (f *rehearseFlags) check(what string) error {
 	if err := f.Require("gpu", "model"); err != nil {
 		return err
 	}
-	if flag := f.Given("slo", "warm-up", "name", "note", "runs"); flag != "" && !f.isKept {
+	if flag := f.Given("name", "note", "runs"); flag != "" && !f.isKept {
 		return hint.Misuse("rehearse: --%s is for a run that is kept", flag).Hint("add --keep")
+	}
+	if f.IsGiven("warm-up") && !f.isKept && f.slo == "" {
+		return hint.Misuse("rehearse: --warm-up is for a run that is kept or judged").Hint("add --keep, or --slo FILE")
 	}
 	if err := errors.Join(f.SettleHistory(&f.Call, f.history), f.setScale(what)); err != nil {
 		return err
@@ -249,11 +256,37 @@ func (r readyRehearsal) facts(what string, s *rehearsal.Summary) analysis.Table 
 
 // keep writes the rehearsal as a run and ingests it.
 func (f *rehearseFlags) keep(r readyRehearsal, what string) error {
-	slo, err := kit.SLOOf(f.slo)
+	folder, runID, err := f.write(r, what)
 	if err != nil {
 		return err
 	}
-	runID := newRunID(what)
+	return conclude(&f.Call, AskedFor(f.Context, f.Wait), folder, runID)
+}
+
+// judge judges the rehearsal as a run that is kept, and keeps nothing.
+func (f *rehearseFlags) judge(r readyRehearsal, what string) (err error) {
+	if f.runs, err = os.MkdirTemp("", "tidemark-rehearsal-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(f.runs)
+	folder, runID, err := f.write(r, what)
+	if err != nil {
+		return err
+	}
+	said, err := f.JudgeApart(f.Context, folder, runID)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(f.PrintRunsEnding(said), exitOf(said.Outcome))
+}
+
+// write plays the plan and writes the folder of a run.
+func (f *rehearseFlags) write(r readyRehearsal, what string) (folder, runID string, err error) {
+	slo, err := kit.SLOOf(f.slo)
+	if err != nil {
+		return "", "", err
+	}
+	runID = newRunID(what)
 	settings := replay.Settings{
 		RunID: runID, Name: f.runName, Note: f.note, Version: kit.Version, Model: r.deployment.ModelName(),
 		Mode: r.settings.Mode, MaxConcurrency: r.settings.MaxConcurrency, History: f.history, WarmUp: f.warmUp, SLO: slo,
@@ -263,11 +296,9 @@ func (f *rehearseFlags) keep(r readyRehearsal, what string) error {
 		settings.Cache = "cold"
 	}
 	if err := checkAgainstPlan(settings, r.plan.Header()); err != nil {
-		return err
+		return "", "", err
 	}
-	folder := filepath.Join(f.runs, runID)
-	if _, err := replay.Rehearse(f.Context, r.plan, settings, r.settings, folder); err != nil {
-		return err
-	}
-	return conclude(&f.Call, AskedFor(f.Context, f.Wait), folder, runID)
+	folder = filepath.Join(f.runs, runID)
+	_, err = replay.Rehearse(f.Context, r.plan, settings, r.settings, folder)
+	return folder, runID, err
 }

@@ -314,7 +314,12 @@ func conclude(c *kit.Call, asked *Asked, folder, runID string) error {
 		c.Tell("see it: tidemark report %s --output report.html%s", escape.Shell(runID), c.WarehouseWords())
 	}
 	asked.Result = experiment.Result{RunID: runID, Outcome: said.Outcome, FirstLine: said.FirstLine}
-	switch said.Outcome {
+	return exitOf(said.Outcome)
+}
+
+// exitOf is the exit code of a verdict, as an error; nil: 0.
+func exitOf(outcome experiment.Outcome) error {
+	switch outcome {
 	case experiment.Invalid:
 		return kit.ExitError{Code: kit.ExitInvalid}
 	case experiment.NotMet, experiment.Undecided:

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// Frontend is what stands between an engine and its clients: an API server such as vLLM's. One thread takes requests in and
+// sends tokens out, first come first served. The engine does not wait for it; the clients do. The zero value takes no time.
+type Frontend struct {
+	Way            time.Duration // of every request until it reaches the thread
+	WayToken       time.Duration // and for each token of its prompt
+	Admission      time.Duration // of the thread, for each request
+	AdmissionToken time.Duration // and for each token of its prompt
+	Send           time.Duration // for each step that yields tokens
+	SendToken      time.Duration // and for each of these
+	SendCrowd      time.Duration // and for each of these and each other one: with many streams each takes longer
+}
+
+// Sends is what the thread takes to send so many tokens of one step.
+func (f *Frontend) Sends(tokens int) time.Duration {
+	return f.Send + time.Duration(tokens)*(f.SendToken+time.Duration(tokens-1)*f.SendCrowd)
+}
+
+// thread is the frontend's one thread.
+type thread struct {
+	Frontend
+	free time.Duration // when it has done all that it was given
+}
+
+// take is when a request is in that came to the thread at that instant.
+func (t *thread) take(at time.Duration, prompt int) time.Duration {
+	t.free = max(t.free, at) + t.Admission + time.Duration(prompt)*t.AdmissionToken
+	return t.free
+}
+
+// send puts the tokens of those steps of a stretch on their way that have ended by an instant, and says when the last of them
+// are out. It remembers how far it came. Without a thread they are out with the end of their step.
+func (t *thread) send(s *stretch, until time.Duration, tokens int) time.Duration {
+	if t == nil || tokens == 0 {
+		return until
+	}
+	for n := len(s.sent); n < s.steps; n++ {
+		end := s.start + s.elapsed(n+1)
+		if end > until {
+			break
+		}
+		t.free = max(t.free, end) + t.Sends(tokens)
+		s.sent = append(s.sent, t.free)
+	}
+	return t.free
+}
+
+// Server is an engine behind its frontend, in virtual time. It is driven as Virtual is. A request that is sent waits for the
+// thread, then for the engine; its tokens wait for the thread again.
+type Server struct {
+	engine   *Virtual
+	thread   *thread // nil: requests and tokens pass at once
+	coming   []*Job  // on their way to the thread
+	admitted []*Job  // by the thread, not yet in the engine: Job.in says when they are
+	leaving  []*Job  // the engine is done with them, the thread is not: until Job.Last
+}
+
+// NewServer is an idle server at instant 0; see NewVirtual.
+func NewServer(cfg Config, n Noise, keepsTokens bool) (*Server, error) {
+	v, err := NewVirtual(cfg, n, keepsTokens)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{engine: v}
+	if cfg.Frontend != (Frontend{}) {
+		s.thread = &thread{Frontend: cfg.Frontend}
+		v.thread = s.thread
+	}
+	return s, nil
+}
+
+// Fits says why the engine could never serve a request, like a server that answers 400.
+func (s *Server) Fits(job *Job) error { return s.engine.Fits(job) }
+
+// Add lets a request be sent. The instant must not lie before one that the server was told of, nor after End.
+func (s *Server) Add(job *Job, at time.Duration) {
+	if s.thread == nil {
+		s.engine.Add(job, at)
+		return
+	}
+	job.sent, job.in = at, at+s.thread.Way+time.Duration(job.Prompt)*s.thread.WayToken
+	i := len(s.coming)
+	for i > 0 && s.coming[i-1].in > job.in { // a shorter prompt overtakes
+		i--
+	}
+	s.coming = slices.Insert(s.coming, i, job)
+}
+
+// End is the next instant at which something happens; Never when nothing is there.
+func (s *Server) End() time.Duration {
+	at := s.engine.End()
+	for _, queue := range [][]*Job{s.coming, s.admitted} {
+		if len(queue) > 0 {
+			at = min(at, queue[0].in)
+		}
+	}
+	if len(s.leaving) > 0 {
+		at = min(at, s.leaving[0].Last)
+	}
+	return at
+}
+
+// Finish does what happens at End, and passes each request to ended whose last token is out.
+func (s *Server) Finish(ended func(*Job)) {
+	at := s.End()
+	if s.thread == nil {
+		s.engine.Finish(ended)
+		return
+	}
+	for len(s.leaving) > 0 && s.leaving[0].Last == at {
+		job := pop(&s.leaving)
+		job.Arrived = job.sent
+		ended(job)
+	}
+	if s.engine.End() == at {
+		s.engine.Finish(func(job *Job) {
+			if s.engine.keepsIt {
+				job.tokens = s.engine.TokenTimes(nil, job)
+			}
+			s.leaving = append(s.leaving, job)
+		})
+	}
+	for len(s.coming) > 0 && s.coming[0].in == at {
+		s.engine.sendUntil(at) // what came to the thread before it
+		job := pop(&s.coming)
+		job.in = s.thread.take(at, job.Prompt)
+		s.admitted = append(s.admitted, job)
+	}
+	for len(s.admitted) > 0 && s.admitted[0].in == at {
+		s.engine.Add(pop(&s.admitted), at)
+	}
+}
+
+// TokenTimes appends the instant at which each token of a job was out. It must be called from within ended.
+func (s *Server) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
+	if s.thread == nil {
+		return s.engine.TokenTimes(dst, job)
+	}
+	return append(dst, job.tokens...)
+}
+
+// Counts is the engine's state at an instant before End.
+func (s *Server) Counts(at time.Duration) Counts { return s.engine.Counts(at) }
+
+// Load is how many requests the server has, wherever they are.
+func (s *Server) Load() int {
+	return s.engine.Load() + len(s.coming) + len(s.admitted) + len(s.leaving)
+}
+
+func pop(queue *[]*Job) *Job {
+	job := (*queue)[0]
+	(*queue)[0] = nil // the array keeps what lies before the queue
+	*queue = (*queue)[1:]
+	return job
+}
