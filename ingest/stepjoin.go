@@ -246,7 +246,7 @@ select
 from (
     select
         *,
-        case when max(at_ns % 1000000000) over () = 0 then 1000000000 else 50000000 end as width
+        case when max(at_ns % 1000000000) over (partition by true) = 0 then 1000000000 else 50000000 end as width
     from raw.steps
     where source_id = ?
 ) as each
