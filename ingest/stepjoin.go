@@ -241,18 +241,14 @@ where name = ?`, name).Scan(&one.id, &one.isDated, &zeroS)
 	// Stamps of whole seconds stand for the middle of their second.
 	return s.prompt.read(ctx, db, `
 select
-    at_ns // width * width / 1e9 + width / 2e9 + ?,
+    at_ns // width * width / 1e9 + width / 2e9 + $2,
     sum(prefill_tokens)
-from (
-    select
-        *,
-        case when max(at_ns % 1000000000) over (partition by true) = 0 then 1000000000 else 50000000 end as width
-    from raw.steps
-    where source_id = ?
-) as each
-where prefill_tokens > 0
+from raw.steps
+cross join (select case when max(at_ns % 1000000000) = 0 then 1000000000 else 50000000 end as width from raw.steps where source_id = $1) as widths
+where source_id = $1
+    and prefill_tokens > 0
 group by all
-order by 1`, one.laterS, one.id)
+order by 1`, one.id, one.laterS)
 }
 
 // promptTimes are the prompts that a run saw answered.

@@ -3,7 +3,8 @@
 -- One row per step where the engine's clock is the GPU's, or instants have fractions of a second. A log with the submit clock and whole seconds tells
 -- how many steps a second had: there it is one row per rank, second, and number of requests that decoded and prompt tokens that were computed;
 -- step_s is known where all steps of a second are alike, the seconds before and behind have steps too, and the run had requests in flight all the
--- time. busy_s is then the second, as far as requests were in flight, shared out to its rows as the prediction says.
+-- time. busy_s is then the second, and those without a step before it, as far as requests were in flight, shared out to its rows as the
+-- prediction says.
 -- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s, which takes their sum, or the host's
 -- time beside the GPU where that is longer; gpu_s is all of them but host_s. A sampled source has rows
 -- where its clock is the GPU's, and says nothing of the time between steps.
@@ -177,7 +178,8 @@ seconds as (
         sum(steps) as steps,
         count(*) as kinds,
         sum(steps * gpu_s) as gpu_s,
-        lag(place) over in_rank = place - 1 and lead(place) over in_rank = place + 1 as is_inside
+        coalesce(lag(place) over in_rank + 1, place) as since_place,
+        since_place = place and lag(place) over in_rank is not null and lead(place) over in_rank = place + 1 as is_inside
     from priced
     where measured_by = 'counts'
     group by
@@ -196,7 +198,7 @@ edges as (
         engine,
         rank,
         place,
-        unnest([place - offset_s, place + 1 - offset_s]) as at_s,
+        unnest([since_place - offset_s, place + 1 - offset_s]) as at_s,
         unnest([-1, 1]) as sign
     from seconds
 ),

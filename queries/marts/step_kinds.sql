@@ -2,7 +2,8 @@
 -- their prediction; and one of the time in which the GPU waited while requests were in flight.
 --
 -- By the engine's clock shares are measured. Otherwise steps have the share that the terms of the GPU predict for them, and what is left is idle;
--- it is 0 where the prediction is too slow. A sampled source has no shares. Ratios are over the rows of marts.step_gap with a measured step.
+-- it is 0 where the prediction is too slow, and not known of several ranks whose steps are counted: one of them may have no requests. A sampled
+-- source has no shares. Ratios are over the rows of marts.step_gap with a measured step.
 -- Kept per run with steps.
 -- group: tpot
 -- run_id               the replay
@@ -29,6 +30,7 @@ runs as (
         run_id,
         measured_by,
         sum(busy_s) as busy_s,
+        count(distinct hash(source_id, engine, rank)) as ranks,
         sum(worked_s) as worked_s,
         count(*) = count(worked_s) as is_known
     from bucketed
@@ -76,3 +78,4 @@ select
     null
 from runs
 where busy_s is not null
+    and (measured_by <> 'counts' or ranks = 1)
