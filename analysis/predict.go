@@ -472,6 +472,6 @@ select
                 l.input + l.output, macros.kv_capacity_tokens(d)
             )
     end, ''),
-    p.` + strings.Join(numberColumns[:len(numberColumns)-1], ", p.") + `,
+    coalesce(p.` + strings.Join(numberColumns[:len(numberColumns)-1], ", 'nan'::double), coalesce(p.") + `, 'nan'::double),
     macros.kv_capacity_tokens(d) as kv_capacity_tokens
 from predicted`

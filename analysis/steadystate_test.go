@@ -26,7 +26,7 @@ func TestSteadyState(t *testing.T) {
 		want        float64
 	}{
 		{"1/s x 100 tokens x 6.61 ms / (1 - 19.7 ms) = 0.674 in flight", 60, 256, true, func(s SteadyState) float64 { return s.Batch }, 0.674},
-		{"59 prompts a second are more than a second of prefill", 59 * 60, 256, false, func(s SteadyState) float64 { return s.PrefillRatio }, 1.163},
+		{"59 prompts a second are more than a second of prefill", 59 * 60, 256, false, func(s SteadyState) float64 { return s.PrefillRatio }, 1.178},
 		{"40/s would need more than 16 seats", 40 * 60, 16, false, func(s SteadyState) float64 { return s.Seats }, 16},
 	} {
 		cost.Deployment.MaxNumSeqs = c.seats

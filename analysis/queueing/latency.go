@@ -90,27 +90,32 @@ func (c *Curve) TPOT(s State, percentile float64, class string) float64 {
 	})
 }
 
-// ITL is a percentile of the gaps between tokens. Gaps have two modes, steps without and with a chunk of a prompt: going down from
-// the longest chunk, it is the first that the wanted share of the steps reaches, else the plain step.
+// ITL is a percentile of the gaps between tokens. Gaps have two modes, steps without and with prompts: going down from the longest prompt, it
+// is the first that the wanted share of the steps reaches, else the plain step. Where several prompts begin with a step, it is of as many
+// as begin with so few steps by chance (Poisson, as a normal distribution), up to the step's budget. It is no less than the mean.
 func (c *Curve) ITL(s State, percentile float64) float64 {
 	type chunk struct{ seconds, share float64 }
 	budget := max(1, c.Budget-s.Batch)
 	var chunks []chunk
+	var prompts, tokens, work float64 // of a step; of a prompt
 	for i, part := range c.Mix.Parts {
 		full := max(1, math.Floor(part.Uncached/budget))
-		chunks = append(chunks, chunk{
-			s.PromptsS[i] * min(1, budget/part.Uncached),
-			s.PerS * s.others * part.Share * full * s.Flow.TPOTS, // of a step
-		})
+		begin := s.PerS * s.others * part.Share * s.Flow.TPOTS
+		chunks = append(chunks, chunk{s.PromptsS[i] * min(1, budget/part.Uncached), begin * full})
+		prompts, tokens, work = prompts+begin, tokens+part.Share*part.Uncached, work+part.Share*s.PromptsS[i]
 	}
 	sort.Slice(chunks, func(i, j int) bool { return chunks[i].seconds > chunks[j].seconds })
-	rest := 1 - percentile/100
+	longest, rest := 0.0, 1-percentile/100
 	for _, one := range chunks {
 		if rest -= one.share; rest < 0 {
-			return s.StepS + one.seconds
+			longest = one.seconds
+			break
 		}
 	}
-	return s.StepS
+	if n := math.Ceil(prompts + math.Sqrt2*math.Erfinv(percentile/50-1)*math.Sqrt(prompts)); n > 1 {
+		longest = max(longest, n*work*min(1, budget/(n*tokens)))
+	}
+	return max(s.StepS+longest, s.Flow.TPOTS)
 }
 
 // E2E is a percentile of the time from sending to the last token. Lengths of prompt and answer are treated as independent.

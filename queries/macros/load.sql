@@ -33,13 +33,15 @@ create macro macros.new_tokens(l) as
 create macro macros.mean_context(l) as
     l.input + l.output / 2;
 
--- Requests that can run at once: by the engine's limits, and by the memory for their KV cache.
+-- Requests that can decode at once: by the engine's limits, of which one is that a step has a budget of tokens, prompts included (each
+-- answer brings a prompt), and by the memory for their KV cache. A static batch has its prompts behind it.
 --   select macros.most_running(d, l) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.most_running(d, l) as
     greatest(1, least(
         d.max_num_seqs,
-        d.max_num_batched_tokens / (1 + l.drafts),
+        d.max_num_batched_tokens
+        / (1 + l.drafts + case when l.is_static then 0e0 else macros.new_tokens(l) / macros.answer_s(l, 1) end),
         macros.kv_free_bytes(d) / (macros.kv_request_bytes(d, macros.mean_context(l)) + d.state_bytes)
     ));
 
@@ -134,11 +136,15 @@ create macro macros.seen_tpot_s(d, l, batch, engine_tpot_s) as
 create macro macros.prompt_wait_s(requests_per_s, work_s) as
     requests_per_s * work_s * work_s / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
--- The most prompt tokens that one step takes while `batch` others decode.
+-- The most prompt tokens that one step takes while `batch` others decode: those of as many prompts as begin with a step, of 100 steps the
+-- second most (by chance, Poisson), up to the step's budget.
 --   select macros.largest_chunk(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.largest_chunk(d, l, batch) as
-    least(macros.new_tokens(l), greatest(1, d.max_num_batched_tokens - batch));
+    least(
+        macros.new_tokens(l) * greatest(1e0, ceil(batch / macros.answer_s(l, 1) + 2.33e0 * sqrt(batch / macros.answer_s(l, 1)))),
+        greatest(1, d.max_num_batched_tokens - batch)
+    );
 
 -- What each batch means, from one that stands still most of the time to the largest that fits.
 --   batch             requests that decode at once
@@ -236,6 +242,7 @@ from times;
 -- largest where that is not enough for them.
 --   batch     requests that decode at once
 --   is_full   no more can run at once: others wait
+--   most_per_s  requests a second that the largest batch serves, of an open loop; null otherwise
 --   select b.batch, b.is_full from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
 --   cross join lateral macros.load_batch(asked.d, asked.l) as b
@@ -255,6 +262,7 @@ asked as (
 points as (
     select
         any_value(asked.wanted) as wanted,
+        any_value(asked.is_open) as is_open,
         list(curve.batch order by curve.batch) as batches,
         list(case when asked.is_open then curve.open_per_s else curve.closed_clients end order by curve.batch) as given
     from macros.load_curve(of_d, of_l) as curve
@@ -277,7 +285,8 @@ select
             ln(wanted / given[above - 1]) / ln(given[above] / given[above - 1])
         )
     end as batch,
-    above is null as is_full
+    above is null as is_full,
+    case when is_open then given[-1] end as most_per_s
 from crossings;
 
 -- A prediction: times per token with their terms, which add up to predicted_tpot_s.
@@ -285,7 +294,7 @@ from crossings;
 --   context_tokens       mean of each, tokens
 --   floor_tpot_s         step bytes over peak bandwidth
 --   predicted_tpot_s     mean time per token
---   low_s, high_s        its 90 % band
+--   low_s, high_s        its 90 % band, from the floor on
 --   weights_s            term: streaming all weights but the experts
 --   experts_s            term: experts and their routing
 --   kv_s                 term: reading the KV cache, and states of constant size
@@ -295,7 +304,8 @@ from crossings;
 --   host_s               term: scheduling and sampling, and what the API server takes longer to send tokens than the engine to make them
 --   draft_s              term: guessing tokens
 --   prefill_s            term: the prompts of others; in a static batch also its waves after the first
---   ttft_s               from sending to the first token, mean: the sum of its four terms
+--   ttft_s               from sending to the first token, mean: the sum of its four terms; null for an open loop above 85 % of what can be
+--                        served, where a formula does not know it
 --   low_ttft_s, high_ttft_s  its 90 % band
 --   ttft_request_s       term: HTTP, reading the prompt into tokens, first scheduling
 --   ttft_wait_s          term: waiting for a place and for the prompts before it
@@ -319,7 +329,8 @@ with given as (
         of_d as d,
         of_l as l,
         load_batch.batch,
-        load_batch.is_full
+        load_batch.is_full,
+        load_batch.most_per_s
     from macros.load_batch(of_d, of_l) as load_batch
 ),
 
@@ -415,7 +426,7 @@ waits as (
             -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
             when l.is_static
                 then (batch - 1) / 2 * prompt_s + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
-            when not is_open then macros.bunch_wait_s(d, l, prompt_s)
+            when not is_open then macros.bunch_wait_s(d, l, alone_s)
             when is_full then 'infinity'::double
             else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * prompt_s)
         end as wait_s
@@ -425,6 +436,8 @@ waits as (
 terms_of_first as (
     select
         *,
+        -- Near saturation a queue is made by bursts and by the longest requests, of which a mean knows nothing.
+        not is_full and coalesce(l.requests_per_s > 0.85e0 * most_per_s, false) as is_near_most,
         macros.ttft_terms(d, l.input, wait_s, macros.launched_s(d, alone_s, chunks * others_step_s, chunks), chunks * others_step_s) as own
     from waits
 ),
@@ -448,7 +461,7 @@ firsts as (
 times as (
     select
         *,
-        macros.ttft_sum(first) as ttft_s
+        case when not is_near_most then macros.ttft_sum(first) end as ttft_s
     from firsts
 ),
 
@@ -457,8 +470,11 @@ rates as (
         *,
         case
             when l.is_static then l.clients / (l.output * static_tpot_s)
-            -- Each client sends again when it is served.
-            when not is_open then l.clients / (ttft_s + macros.answer_s(l, closed_tpot_s))
+            -- Each client sends again when it is served, and no engine works on more than it has time for.
+            when not is_open then least(
+                l.clients / (ttft_s + macros.answer_s(l, closed_tpot_s)),
+                1 / (prompt_s + macros.answer_s(l, step_s) / l.tokens_per_step / greatest(1e0, l.clients))
+            )
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
             when is_full then batch / macros.answer_s(l, macros.seen_tpot_s(
                 d, l, batch, step_s / l.tokens_per_step + d.prefill_share * batch * prompt_s / macros.answer_s(l, 1)
@@ -524,7 +540,7 @@ select
     macros.mean_context(l) as context_tokens,
     macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s,
     tpot_s as predicted_tpot_s,
-    macros.band_low(tpot_s, band_ratio) as low_s,
+    greatest(macros.band_low(tpot_s, band_ratio), least(tpot_s, macros.floor_s(d, context, windowed) / l.tokens_per_step)) as low_s,
     macros.band_high(tpot_s, band_ratio) as high_s,
     term.weights as weights_s,
     term.experts as experts_s,
@@ -539,26 +555,25 @@ select
     macros.band_low(ttft_s, ttft_band_ratio) as low_ttft_s,
     macros.band_high(ttft_s, ttft_band_ratio) as high_ttft_s,
     first.request as ttft_request_s,
-    first.wait as ttft_wait_s,
+    case when not is_near_most then first.wait end as ttft_wait_s,
     first.prompt as ttft_prompt_s,
     first.steps as ttft_steps_s,
-    step_s + case
+    greatest(tpot_s, step_s + case
         when is_mixed
             then macros.chunk_beside_s(d, batch, chunk_tokens, chunk_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s)
-                + macros.prefill_attention_s(d, chunk_tokens, macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens))
+                + macros.prefill_attention_s(d, chunk_tokens, case
+                    when chunk_tokens > new_tokens then chunk_tokens / new_tokens * macros.prefill_pairs(new_tokens, l.cached)
+                    else macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens)
+                end)
         else 0e0
-    end as itl_p99_s,
+    end) as itl_p99_s,
     (
         d.plain_bytes + d.packed_bytes + d.expert_bytes * macros.hit_experts(d, tokens)
         + macros.kv_bytes(d, context, windowed)
     ) / step_s / d.hbm_bytes_per_s as mbu_ratio,
-    requests_per_s * (
-        2 * (macros.new_tokens(l) + l.output) * (d.plain_params + d.packed_params + d.expert_params)
-        + 2 * l.output * d.head_params
-        + d.pair_flop * d.attention_layers
-        * (macros.prefill_pairs(macros.new_tokens(l), l.cached) + l.output * macros.mean_context(l))
-        + macros.index_flop(d, macros.prefill_pairs(macros.new_tokens(l), l.cached) + l.output * macros.mean_context(l))
-    ) / d.peak_flop_per_s as mfu_ratio,
+    requests_per_s
+    * (macros.prompt_flop(d, macros.new_tokens(l), l.cached) + greatest(0, l.output - 1) * macros.token_flop(d, macros.mean_context(l)))
+    / d.peak_flop_per_s as mfu_ratio,
     requests_per_s,
     requests_per_s * l.output as output_tokens_per_s,
     is_full,

@@ -164,6 +164,6 @@ select
     closed_tpot_s,
     batch * (1 + macros.part_mean(parts, worked_s) / (gaps * closed_tpot_s)) as closed_clients,
     closed_per_s,
-    macros.bunch_wait_s(d, {'clients': clients, 'input': macros.part_input(parts)}, prompt_s) as closed_wait_s,
+    macros.bunch_wait_s(d, {'clients': clients, 'input': macros.part_input(parts)}, macros.part_mean(parts, alone_s)) as closed_wait_s,
     d.prefill_share * sqrt(square_s2) as scatter_s
 from rates;

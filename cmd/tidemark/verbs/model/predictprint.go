@@ -63,7 +63,7 @@ func answerLine(a analysis.Argument) string {
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
 			show.Figures(a.MostPerS()), show.Figures(a.Point.RequestsPerS))
 	}
-	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.AllOutputPerS()))
+	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", timeOf(a.TTFT), show.Figures(a.AllOutputPerS()))
 }
 
 // askedLine repeats the question, so that an answer can be read without its command.
@@ -223,6 +223,9 @@ func ttftTerms(a analysis.Argument) string {
 	if math.IsInf(a.TTFT, 0) {
 		return "the queue grows without end"
 	}
+	if math.IsNaN(a.TTFT) {
+		return fmt.Sprintf("at %.0f %% of the most that can be served, bursts and the longest requests make the queue: rehearse them, with tidemark rehearse", 100*a.Point.RequestsPerS/a.MostPerS())
+	}
 	wait := "prompts before it"
 	if a.IsFull {
 		wait = "a place and prompts before it"
@@ -279,10 +282,13 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	return table
 }
 
-// timeOf writes the time of a queue that grows without end as a word.
+// timeOf writes the time of a queue that grows without end, or of which no formula knows, as a word.
 func timeOf(s float64) string {
 	if math.IsInf(s, 0) {
 		return "endless"
+	}
+	if math.IsNaN(s) {
+		return "not known"
 	}
 	return show.Duration(s)
 }
