@@ -88,6 +88,7 @@ var formats = []read.Format{
 	metrics.AIPerfServerMetrics,
 	metrics.AIPerfGPUTelemetry,
 	metrics.InferencePerfPrometheus,
+	metrics.FPM,
 	metrics.EngineCSV, // before NvidiaSMI: a sampler may write both kinds of columns
 	metrics.NvidiaSMI,
 	metrics.Prometheus,

@@ -112,3 +112,10 @@ func FuzzKernelRules(f *testing.F) {
 	seedsOf(f, []string{"kernel_rules.csv"}, "pattern,category\n(,x\nx,\"a\"\n,\n")
 	fuzzReader(f, "kernel-rules")
 }
+
+func FuzzFPM(f *testing.F) {
+	seedsOf(f, []string{"fpm.jsonl", "fpm-bare.jsonl"},
+		`{"event":{"event":{"schema":"dynamo.fpm.trace.v1"}}}`+"\n", `{"wall_time":1e999,"scheduled_requests":{}}`+"\n",
+		`{"schema":"dynamo.fpm.trace.v1","fpm":{"version":2,"counter_id":9223372036854775807,"wall_time":1e5,"scheduled_requests":{"num_decode_requests":-1}},"observed_at_unix_ms":1e300}`+"\n")
+	fuzzReader(f, "fpm")
+}

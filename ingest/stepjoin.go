@@ -1,11 +1,14 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"tidemark/internal/hint"
@@ -68,6 +71,20 @@ func (f *flow) sum() float64 {
 	return 0
 }
 
+// sort puts the tokens of several sources in order.
+func (f *flow) sort() {
+	order := make([]int, len(f.atS))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.atS[a], f.atS[b]) })
+	sorted := flow{}
+	for _, i := range order {
+		sorted.add(f.atS[i], f.tokens[i])
+	}
+	*f = sorted
+}
+
 // between sums the tokens from one instant to another.
 func (f *flow) between(fromS, untilS float64) float64 {
 	before := func(atS float64) float64 {
@@ -111,11 +128,12 @@ func fit(steps, run *flow, offsetS float64) (j StepJoin) {
 	return j
 }
 
-// JoinSteps finds when runs were in a source of steps, and keeps it. What is kept of them is computed again.
-func JoinSteps(ctx context.Context, w *warehouse.Warehouse, source string, runIDs []string) (joins []StepJoin, err error) {
-	s, err := sourceOfSteps(ctx, w.DB(), source)
+// JoinSteps finds when runs were in the steps of sources, and keeps it. Several sources are those of a run's several servers, or
+// the parts of one trace. What is kept of the runs is computed again.
+func JoinSteps(ctx context.Context, w *warehouse.Warehouse, names, runIDs []string) (joins []StepJoin, err error) {
+	s, err := stepsOf(ctx, w.DB(), names)
 	if err != nil {
-		return nil, fmt.Errorf("steps of %s: %w", source, err)
+		return nil, err
 	}
 	for _, runID := range runIDs {
 		r, err := promptsOf(ctx, w.DB(), runID)
@@ -124,7 +142,7 @@ func JoinSteps(ctx context.Context, w *warehouse.Warehouse, source string, runID
 		}
 		j, err := s.place(r)
 		if err != nil {
-			return nil, fmt.Errorf("steps of %s: %w", source, err)
+			return nil, fmt.Errorf("steps of %s: %w", strings.Join(names, ", "), err)
 		}
 		joins = append(joins, j)
 	}
@@ -143,58 +161,94 @@ func JoinSteps(ctx context.Context, w *warehouse.Warehouse, source string, runID
 
 // insert keeps one join, in the place of an earlier one, and counts its steps.
 func (s *steps) insert(ctx context.Context, tx *warehouse.Tx, j *StepJoin) error {
-	if err := tx.Exec(ctx, "delete from raw.step_joins where run_id = ? and source_id = ?", j.RunID, s.id); err != nil {
-		return err
+	j.Steps = 0
+	for _, source := range s.sources {
+		offsetS := j.OffsetS - source.laterS
+		if err := tx.Exec(ctx, "delete from raw.step_joins where run_id = ? and source_id = ?", j.RunID, source.id); err != nil {
+			return err
+		}
+		var steps int64
+		err := tx.QueryRow(ctx, "select count(*) from raw.steps where source_id = ? and at_ns / 1e9 - ? between ? and ? and not is_dummy",
+			source.id, offsetS, j.beginS, j.endS).Scan(&steps)
+		if err != nil {
+			return err
+		}
+		if steps == 0 {
+			continue
+		}
+		j.Steps += steps
+		err = tx.Exec(ctx, "insert into raw.step_joins (run_id, source_id, offset_s, begin_s, end_s, missing_ratio, foreign_ratio) values (?, ?, ?, ?, ?, ?, ?)",
+			j.RunID, source.id, offsetS, j.beginS, j.endS, j.MissingRatio, j.ForeignRatio)
+		if err != nil {
+			return err
+		}
 	}
-	err := tx.Exec(ctx, "insert into raw.step_joins (run_id, source_id, offset_s, begin_s, end_s, missing_ratio, foreign_ratio) values (?, ?, ?, ?, ?, ?, ?)",
-		j.RunID, s.id, j.OffsetS, j.beginS, j.endS, j.MissingRatio, j.ForeignRatio)
-	if err != nil {
-		return err
-	}
-	return tx.QueryRow(ctx, `
-select count(*)
-from raw.steps
-inner join raw.step_joins as own on own.source_id = steps.source_id
-where own.run_id = ?
-    and own.source_id = ?
-    and steps.at_ns / 1e9 - own.offset_s between own.begin_s and own.end_s
-    and not steps.is_dummy`, j.RunID, s.id).Scan(&j.Steps)
+	return nil
 }
 
-// steps are those of one source, as far as prompts go.
+// steps are those of one or several sources, as far as prompts go, on the clock of the first one.
 type steps struct {
-	id     int64
-	name   string
-	begin  sql.NullTime  // of the source, where it is dated
-	zeroS  sql.NullInt64 // its own clock at its begin, seconds of a leap year, where it is not
-	prompt flow
+	sources []stepSource
+	prompt  flow
 }
 
-func sourceOfSteps(ctx context.Context, db *sql.DB, name string) (s steps, err error) {
-	s.name = name
-	err = db.QueryRowContext(ctx, "select source_id, origin_at, zero_of_year_s from raw.sources inner join raw.step_sources using (source_id) where name = ?", name).Scan(&s.id, &s.begin, &s.zeroS)
-	if err == sql.ErrNoRows {
-		return s, hint.Errorf("it has none").
-			Hint("start vllm serve with --enable-logging-iteration-details, or a Dynamo worker with --fpm-trace, and measure again; without --run the rest of the file is taken in")
+// stepSource is one of them.
+type stepSource struct {
+	id      int64
+	isDated bool
+	zeroS   float64 // of its clock at its begin: Unix seconds where it is dated, and else seconds of a leap year
+	laterS  float64 // that it began after the first
+}
+
+func stepsOf(ctx context.Context, db *sql.DB, names []string) (s steps, err error) {
+	for _, name := range names {
+		if err := s.add(ctx, db, name); err != nil {
+			return s, fmt.Errorf("steps of %s: %w", name, err)
+		}
 	}
-	if err != nil {
-		return s, err
-	}
-	// Stamps of whole seconds stand for the middle of their second.
-	return s, s.prompt.read(ctx, db, `
+	s.prompt.sort()
+	return s, nil
+}
+
+func (s *steps) add(ctx context.Context, db *sql.DB, name string) error {
+	var one stepSource
+	var zeroS sql.NullFloat64
+	err := db.QueryRowContext(ctx, `
 select
-    at_ns // width * width / 1e9 + width / 2e9,
+    source_id,
+    origin_at is not null,
+    coalesce(epoch(origin_at), zero_of_year_s::double)
+from raw.sources
+inner join raw.step_sources using (source_id)
+where name = ?`, name).Scan(&one.id, &one.isDated, &zeroS)
+	switch {
+	case err == sql.ErrNoRows:
+		return hint.Errorf("it has none").
+			Hint("start vllm serve with --enable-logging-iteration-details, or a Dynamo worker with --fpm-trace, and measure again; without --run the rest of the file is taken in")
+	case err != nil:
+		return err
+	case !zeroS.Valid:
+		return hint.Errorf("they have no instants").Hint("take the trace in as Dynamo writes it, with its envelopes")
+	}
+	one.zeroS = zeroS.Float64
+	if len(s.sources) > 0 {
+		if one.isDated != s.sources[0].isDated {
+			return hint.Errorf("they have a date, and those of another file have none, or the other way round").Hint("name the files one after the other")
+		}
+		one.laterS = one.zeroS - s.sources[0].zeroS
+	}
+	s.sources = append(s.sources, one)
+	// Stamps of whole seconds stand for the middle of their second.
+	return s.prompt.read(ctx, db, `
+select
+    at_ns // width * width / 1e9 + width / 2e9 + $2,
     sum(prefill_tokens)
-from (
-    select
-        *,
-        case when max(at_ns % 1000000000) over () = 0 then 1000000000 else 50000000 end as width
-    from raw.steps
-    where source_id = ?
-) as each
-where prefill_tokens > 0
+from raw.steps
+cross join (select case when max(at_ns % 1000000000) = 0 then 1000000000 else 50000000 end as width from raw.steps where source_id = $1) as widths
+where source_id = $1
+    and prefill_tokens > 0
 group by all
-order by 1`, s.id)
+order by 1`, one.id, one.laterS)
 }
 
 // promptTimes are the prompts that a run saw answered.
@@ -307,12 +361,12 @@ func (s *steps) place(r promptTimes) (StepJoin, error) {
 // offsetsOf are the seconds from the source's begin to an instant, for each zone that the source's clock may be in, the likeliest first.
 func (s *steps) offsetsOf(at time.Time) []float64 {
 	at = at.UTC()
-	if s.begin.Valid {
-		return []float64{at.Sub(s.begin.Time).Seconds()}
+	if s.sources[0].isDated {
+		return []float64{float64(at.UnixNano())/1e9 - s.sources[0].zeroS}
 	}
 	const leapYear = 2024
 	ofYear := time.Date(leapYear, at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
-	utc := ofYear.Sub(time.Date(leapYear, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds() - float64(s.zeroS.Int64)
+	utc := ofYear.Sub(time.Date(leapYear, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds() - s.sources[0].zeroS
 	const yearS, quarterS = 366 * dayS, 900
 	offsets := []float64{}
 	for zone := range 14*4 + 1 {

@@ -60,19 +60,45 @@ func logText(t *testing.T, name string) []byte {
 // The client was on the server's machine, so that both clocks are one: the log's first line is of 18:04:11. Every step and every prompt token of the
 // log, which was cut to the run, is the run's. A clock five hours ahead changes nothing.
 func TestStepsAreJoinedToTheirRun(t *testing.T) {
-	for _, zone := range []int{0, 5} {
-		w := open(t)
-		id, startedAt := runIn(t, w, h100+"runs/L8-steady-0.9")
-		text := logText(t, "L8-steady-0.9.log.zst")
-		text = bytes.ReplaceAll(text, []byte(" 11-26 18:"), fmt.Appendf(nil, " 11-26 %d:", 18+zone))
-		result := load(t, w, write(t, "server.log", text), ingest.Options{})
-		joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id})
+	w := open(t)
+	id, startedAt := runIn(t, w, h100+"runs/L8-steady-0.9")
+	wantS := startedAt.Sub(time.Date(2026, 11, 26, 18, 4, 11, 0, time.UTC)).Seconds()
+	text := logText(t, "L8-steady-0.9.log.zst")
+	join := func(t *testing.T, names ...string) (ingest.StepJoin, error) {
+		t.Helper()
+		joins, err := ingest.JoinSteps(t.Context(), w, names, []string{id})
+		if err != nil {
+			return ingest.StepJoin{}, err
+		}
+		return joins[0], nil
+	}
+
+	t.Run("of another run, or none", func(t *testing.T) {
+		for _, c := range []struct{ file, run, want, hint string }{
+			{h100 + "L8-calib-a.log.zst", id, "they are not those of run " + id + ": where they fit best, ", "with the time of the run in it"},
+			{h100 + "F8-calib.log.zst", id, "of the run's prompt tokens are in no step of their time", "name the log of the server"},
+			{"../fixtures/logs/vllm-v1.log", id, "it has none", "--enable-logging-iteration-details"},
+			{"../fixtures/metrics/fpm-bare.jsonl", id, "they have no instants", "envelopes"},
+			{"../fixtures/logs/vllm-steps.log", "nobody", "no run nobody", "take its folder in"},
+		} {
+			result := load(t, w, c.file, ingest.Options{MaxRejectedRatio: 0.2})
+			_, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{c.run})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
+				t.Errorf("%s: got %v, want %q", c.file, err, c.want)
+			}
+		}
+		if got := number(t, w, "select count(*) from raw.step_joins"); got != 0 {
+			t.Errorf("%d joins were kept", got)
+		}
+	})
+
+	t.Run("of its own", func(t *testing.T) {
+		j, err := join(t, load(t, w, h100+"L8-steady-0.9.log.zst", ingest.Options{}).Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantS := startedAt.Sub(time.Date(2026, 11, 26, 18, 4, 11, 0, time.UTC)).Seconds()
-		if j := joins[0]; math.Abs(j.OffsetS-wantS) > 0.3 || j.Steps != int64(bytes.Count(text, []byte("Iteration("))) || j.MissingRatio > 1e-9 || j.ForeignRatio > 1e-9 {
-			t.Errorf("zone %d: got %+v, want an offset of %.2f s", zone, j, wantS)
+		if math.Abs(j.OffsetS-wantS) > 0.3 || j.Steps != int64(bytes.Count(text, []byte("Iteration("))) || j.MissingRatio > 1e-9 || j.ForeignRatio > 1e-9 {
+			t.Errorf("got %+v, want an offset of %.2f s", j, wantS)
 		}
 		got := fmt.Sprint(table(t, w, `
 select
@@ -81,11 +107,44 @@ select
     count(distinct steps.clock),
     any_value(steps.clock),
     bool_and(steps.is_kv_from_requests)
-from staging.steps`))
+from staging.steps
+where run_id is not null`))
 		if got != "[[true true 1 submit true]]" {
-			t.Errorf("zone %d: got %s", zone, got)
+			t.Errorf("got %s", got)
 		}
-	}
+	})
+
+	t.Run("of a clock five hours ahead", func(t *testing.T) {
+		ahead := bytes.ReplaceAll(text, []byte(" 11-26 18:"), []byte(" 11-26 23:"))
+		j, err := join(t, load(t, w, write(t, "ahead.log", ahead), ingest.Options{}).Name)
+		if err != nil || math.Abs(j.OffsetS-wantS) > 0.3 {
+			t.Errorf("got %+v, %v, want an offset of %.2f s", j, err, wantS)
+		}
+	})
+
+	// The log is dealt out by the line, a step here and a step there, and the second one begins later.
+	t.Run("of two servers", func(t *testing.T) {
+		var parts [2][]byte
+		for i, line := range bytes.SplitAfter(text, []byte("\n")) {
+			if i > 30 || i == 10 {
+				parts[i%2] = append(parts[i%2], line...)
+			}
+		}
+		var names []string
+		for i, part := range parts {
+			names = append(names, load(t, w, write(t, fmt.Sprintf("server%d.log", i), part), ingest.Options{}).Name)
+		}
+		if _, err := join(t, names[0]); err == nil || !strings.Contains(err.Error(), "in no step of their time") {
+			t.Errorf("one of two: %v", err)
+		}
+		j, err := join(t, names...)
+		if err != nil || j.Steps < 3370 || j.MissingRatio > 0.01 {
+			t.Fatalf("got %+v, %v", j, err)
+		}
+		if got := fmt.Sprint(table(t, w, "select count(distinct source_id), sum(steps) from marts.step_gap inner join raw.sources using (source_id) where name like 'server%'")); got != fmt.Sprintf("[[2 %d]]", j.Steps) {
+			t.Errorf("got %s of %d steps", got, j.Steps)
+		}
+	})
 }
 
 // What a second's lines give by hand: seconds of equal steps between seconds with steps.
@@ -93,7 +152,7 @@ func TestStepTimesAreThoseOfCounting(t *testing.T) {
 	w := open(t)
 	id, _ := runIn(t, w, h100+"runs/L8-calib-a")
 	result := load(t, w, h100+"L8-calib-a.log.zst", ingest.Options{})
-	if _, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{id}); err != nil {
+	if _, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{id}); err != nil {
 		t.Fatal(err)
 	}
 	stepsIn, batches := map[string]int{}, map[string]map[string]bool{}
@@ -137,26 +196,6 @@ func TestStepTimesAreThoseOfCounting(t *testing.T) {
 	}
 }
 
-func TestStepsOfAnotherRunAreRefused(t *testing.T) {
-	w := open(t)
-	steady, _ := runIn(t, w, h100+"runs/L8-steady-0.9")
-	for _, c := range []struct{ file, run, want, hint string }{
-		{h100 + "L8-calib-a.log.zst", steady, "they are not those of run " + steady + ": where they fit best, ", "with the time of the run in it"},
-		{h100 + "F8-calib.log.zst", steady, "of the run's prompt tokens are in no step of their time", "name the log of the server"},
-		{"../fixtures/logs/vllm-v1.log", steady, "it has none", "--enable-logging-iteration-details"},
-		{"../fixtures/logs/vllm-steps.log", "nobody", "no run nobody", "take its folder in"},
-	} {
-		result := load(t, w, c.file, ingest.Options{MaxRejectedRatio: 0.2})
-		_, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{c.run})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
-			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
-		}
-	}
-	if got := number(t, w, "select count(*) from raw.step_joins"); got != 0 {
-		t.Errorf("%d joins were kept", got)
-	}
-}
-
 // A server that waited for its host half of the time, and one that did not.
 func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
 	w := open(t)
@@ -164,7 +203,7 @@ func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
 	limited, _ := runIn(t, w, runs+"/20261126-144922-s128-9fc8")
 	other, _ := runIn(t, w, runs+"/20261126-145109-s1000-2acd")
 	result := load(t, w, shared(t, "traces/vllm-h100/llama-3.1-8b.log.xz"), ingest.Options{})
-	joins, err := ingest.JoinSteps(t.Context(), w, result.Name, []string{limited, other})
+	joins, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{limited, other})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +211,7 @@ func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
 	if joins[0].Steps != 786 || joins[1].Steps != 791 {
 		t.Errorf("got %+v", joins)
 	}
-	got := fmt.Sprint(table(t, w, "select subject, symptom from marts.symptoms"))
+	got := fmt.Sprint(table(t, w, "select subject, symptom from marts.symptoms where symptom in ('api_server_bound', 'host_bound', 'graph_misses', 'kv_slope', 'slow_rank')"))
 	if want := fmt.Sprintf("[[%s api_server_bound]]", limited); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -219,6 +219,34 @@ func TestWhatAPromptTakesNeedsPrompts(t *testing.T) {
 	}
 }
 
+// A run with steps of its engine shows them over the batch and where the time went; one without has no such section.
+func TestARunShowsItsEngineSteps(t *testing.T) {
+	db := record(t, recorded{id: "s", name: "with steps", requests: 120, lateness: 0.003}, recorded{id: "n", name: "without", requests: 120, lateness: 0.003})
+	insert(t, db, "insert into raw.step_sources (source_id, zero_of_year_s, is_by_api_server, is_async, is_sampled, lost_steps) values (97, 0, true, true, false, 0)")
+	insert(t, db, "insert into raw.step_joins (run_id, source_id, offset_s, begin_s, end_s, missing_ratio, foreign_ratio) values ('s', 97, 10, 0, 20, 0, 0)")
+	// 40 steps a second, each fourth with a prompt.
+	insert(t, db, `
+insert into raw.steps by name
+select
+    97 as source_id, '' as engine, 0 as rank, seq, (seq // 40 * 1e9)::bigint as at_ns, 1e-3 as elapsed_s, (seq % 4 = 0)::integer as prefill_requests,
+    100 * (seq % 4 = 0)::integer as prefill_tokens, 8 + seq // 200 as decode_requests, 8 + seq // 200 as decode_tokens, false as is_dummy
+from range(440, 1160) as steps (seq)`)
+	html := write(t, db, reports.Options{})
+	for _, text := range []string{"The engine made 720 steps, one each ", "the GPU waited ", "requests that decode in a step", "predicted for the same seconds", "decoding and prompts", "the engine may be ahead"} {
+		if !strings.Contains(tightless(html), text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+	if n := strings.Count(html, ">Engine steps</h"); n != 1 {
+		t.Errorf("%d sections of steps, want that of one run", n)
+	}
+}
+
+// tightless has plain blanks in place of those that keep a number and its unit together.
+func tightless(html string) string {
+	return strings.NewReplacer("\u00a0", " ", "\u202f", " ", "&nbsp;", " ").Replace(html)
+}
+
 // What the GPUs' exporter says is on the run's own axis of time, a line a GPU, and power gives tokens per joule: 78.6/s over 2 x 400 W in the steady part,
 // which ends with the load. The half minute in which the GPUs idle after it counted too.
 func TestARunShowsItsGPUs(t *testing.T) {

@@ -208,13 +208,17 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 // go.
 func condition(table string, columns []string, gone []int64) (string, error) {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(gone), " ", ", "), "[]")
+	ofSource := "theirs.source_id not in (" + list + ")"
+	ofRun := "theirs.run_id in (select runs.run_id from old.raw.runs where runs.source_id not in (" + list + "))"
 	switch {
+	case slices.Contains(columns, "source_id") && slices.Contains(columns, "run_id"):
+		return ofSource + " and " + ofRun, nil
 	case slices.Contains(columns, "source_id"):
-		return "theirs.source_id not in (" + list + ")", nil
+		return ofSource, nil
 	case slices.Contains(columns, "source_ids"): // what was worked out from several
 		return "not list_has_any(theirs.source_ids, [" + list + "]::bigint[])", nil
 	case slices.Contains(columns, "run_id"):
-		return "theirs.run_id in (select runs.run_id from old.raw.runs where runs.source_id not in (" + list + "))", nil
+		return ofRun, nil
 	}
 	return "", fmt.Errorf("raw.%s: has no source_id, source_ids or run_id, so nothing says which source its rows belong to", table)
 }

@@ -54,6 +54,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 		insert into raw.runs values ('a', 11, '{}'), ('b', 12, '{}');
 		insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s) values ('a', 0, false, 1, 1, 0), ('b', 0, false, 1, 1, 0);
 		insert into raw.samples (run_id, at_s, origin, name, labels, value) values ('a', 0, 'server', 'x', '', 1), ('b', 0, 'server', 'x', '', 1);
+		insert into raw.step_joins values ('a', 13, 0, 0, 1, 0, 0), ('a', 12, 0, 0, 1, 0, 0), ('b', 12, 0, 0, 1, 0, 0), ('b', 13, 0, 0, 1, 0, 0);
 		insert into raw.rejects values (11, 1, 'c', 'r'), (12, 1, 'c', 'r');
 		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (13, 1, 0, 1, 1), (14, 1, 0, 1, 1)`)
 	if err == nil {
@@ -108,7 +109,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	}
 	w = openFile(t, path)
 	for table, want := range map[string]int{
-		"raw.arrivals": 3000, "raw.sources": 2, "raw.runs": 1, "raw.requests": 1, "raw.samples": 1, "raw.rejects": 1, "marts.sources": 1,
+		"raw.arrivals": 3000, "raw.sources": 2, "raw.runs": 1, "raw.requests": 1, "raw.samples": 1, "raw.step_joins": 1, "raw.rejects": 1, "marts.sources": 1,
 	} {
 		var n int
 		if err := w.DB().QueryRow("select count(*) from " + table).Scan(&n); err != nil || n != want {

@@ -22,7 +22,12 @@ means as (
         sum(busy_s) / sum(steps) as mean_s,
         sum(steps * decode_requests) / sum(busy_s) as token_per_s,
         -- Of a token, and not of a step: weighted by the requests that decode.
-        case when not bool_or(is_by_api_server) then sum(busy_s * decode_requests) / nullif(sum(steps * decode_requests), 0) end as engine_token_s,
+        case
+            when not bool_or(is_by_api_server or measured_by = 'counts')
+                then sum(busy_s * decode_requests) / nullif(sum(steps * decode_requests), 0)
+        end as engine_token_s,
+        sum(steps * step_s) filter (where kind = 'decode' and predicted_step_s is not null)
+        / nullif(sum(steps * predicted_step_s) filter (where kind = 'decode' and step_s is not null), 0) as decode_step_ratio,
         sum(steps * decode_requests * case when measured_by = 'elapsed' then step_s else gpu_s end) / nullif(sum(steps * decode_requests), 0) as gpu_token_s
     from steps
     group by run_id
@@ -116,6 +121,7 @@ select
         {'figure': 'step_mean_s', 'value': means.mean_s},
         {'figure': 'step_token_per_s', 'value': means.token_per_s},
         {'figure': 'step_idle_ratio', 'value': idle.idle_ratio},
+        {'figure': 'decode_step_ratio', 'value': means.decode_step_ratio},
         {'figure': 'engine_token_s', 'value': means.engine_token_s},
         {'figure': 'gpu_token_s', 'value': means.gpu_token_s},
         {'figure': 'context_slope_ratio', 'value': contexts.ratio},

@@ -3,9 +3,11 @@
 -- One row per step where the engine's clock is the GPU's, or instants have fractions of a second. A log with the submit clock and whole seconds tells
 -- how many steps a second had: there it is one row per rank, second, and number of requests that decoded and prompt tokens that were computed;
 -- step_s is known where all steps of a second are alike, the seconds before and behind have steps too, and the run had requests in flight all the
--- time. busy_s is then the second, as far as requests were in flight, shared out to its rows as the prediction says.
--- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s; gpu_s is all of them but host_s. Kept tables have no
--- rows of sampled sources without an engine's clock.
+-- time. busy_s is then the second, and those without a step before it, as far as requests were in flight, shared out to its rows as the
+-- prediction says.
+-- Of ranks that step together the slowest decides. Terms are those of macros.engine_step_s, which takes their sum, or the host's
+-- time beside the GPU where that is longer; gpu_s is all of them but host_s. A sampled source has rows
+-- where its clock is the GPU's, and says nothing of the time between steps.
 -- Kept per run with steps.
 -- group: tpot
 -- run_id               the replay
@@ -14,6 +16,7 @@
 -- rank                 data-parallel rank
 -- seq                  number of the step, or of the first
 -- at_s                 when it ended, or the last, seconds since the run began
+-- second               whole second of the source in which it ended
 -- measured_by          'elapsed': the engine's clock; 'instants': from the end of the step before; 'counts': steps of a second
 -- is_by_api_server     the instants are those of an API server, after it sent the step's tokens
 -- kind                 'decode', 'prefill', or 'mixed'
@@ -31,11 +34,11 @@
 -- experts_s            term: experts and their routing, seconds
 -- kv_s                 term: reading the KV cache, and states of constant size, seconds
 -- arithmetic_s         term: what multiplying adds, seconds
--- attention_s          term: attention of prompts, seconds
+-- prompts_s            term: attention of prompts, and the fixed time of each, seconds
 -- layers_s             term: fixed time of the layers, seconds
 -- allreduce_s          term: all-reduces between GPUs, seconds
 -- host_s               term: scheduling and sampling, seconds
--- busy_s               time with requests in flight that goes to the row: its steps and the time before them, seconds
+-- busy_s               time with requests in flight that goes to the row: its steps and the time before them, seconds; null for a sample
 -- idle_s               of it, when the GPU waited: gaps by the engine's clock, and otherwise busy_s less steps * gpu_s; below 0 where the prediction is too slow
 with ways as (
     select
@@ -77,6 +80,7 @@ rows_of_steps as (
         prefill_requests,
         prefill_tokens,
         offset_s,
+        second,
         case when measured_by = 'counts' then second else at_s end as place,
         any_value(is_by_api_server) as is_by_api_server,
         min(seq) as seq,
@@ -89,7 +93,7 @@ rows_of_steps as (
         -- What decodes was running before: the time since the step before was not for want of work.
         case when any_value(measured_by) = 'elapsed' then any_value(slowest_s) else any_value(case when decode_requests > 0 then since_s end) end as step_s,
         case
-            when any_value(measured_by) = 'elapsed'
+            when any_value(measured_by) = 'elapsed' and not any_value(is_sampled)
                 then any_value(case when decode_requests > 0 or queued_requests > 0 then greatest(0, since_s - slowest_s) else 0 end)
         end as gap_s
     from timed
@@ -105,7 +109,7 @@ costs as (
         macros.experts_s(d, decode_tokens + prefill_tokens) as experts_s,
         macros.kv_s(d, decode_kv_tokens, decode_windowed_tokens) + macros.state_s(d, decode_tokens) as kv_s,
         macros.arithmetic_s(d, decode_tokens, prefill_tokens, prefill_requests) as arithmetic_s,
-        macros.prefill_attention_s(d, prefill_tokens, pairs) as attention_s,
+        macros.prefill_attention_s(d, prefill_tokens, pairs) + prefill_requests * d.chunk_s as prompts_s,
         macros.layers_s(d) as layers_s,
         macros.allreduce_s(d, decode_tokens + prefill_tokens) as allreduce_s,
         macros.host_s(d, decode_tokens) as host_s
@@ -124,7 +128,7 @@ costs as (
 priced as (
     select
         *,
-        weights_s + experts_s + kv_s + arithmetic_s + attention_s + layers_s + allreduce_s as gpu_s
+        weights_s + experts_s + kv_s + arithmetic_s + prompts_s + layers_s + allreduce_s as gpu_s
     from costs
 ),
 
@@ -174,7 +178,8 @@ seconds as (
         sum(steps) as steps,
         count(*) as kinds,
         sum(steps * gpu_s) as gpu_s,
-        lag(place) over in_rank = place - 1 and lead(place) over in_rank = place + 1 as is_inside
+        coalesce(lag(place) over in_rank + 1, place) as since_place,
+        since_place = place and lag(place) over in_rank is not null and lead(place) over in_rank = place + 1 as is_inside
     from priced
     where measured_by = 'counts'
     group by
@@ -193,7 +198,7 @@ edges as (
         engine,
         rank,
         place,
-        unnest([place - offset_s, place + 1 - offset_s]) as at_s,
+        unnest([since_place - offset_s, place + 1 - offset_s]) as at_s,
         unnest([-1, 1]) as sign
     from seconds
 ),
@@ -242,6 +247,7 @@ select
     rank,
     seq,
     at_s,
+    second,
     measured_by,
     is_by_api_server,
     kind,
@@ -259,7 +265,7 @@ select
     experts_s,
     kv_s,
     arithmetic_s,
-    attention_s,
+    prompts_s,
     layers_s,
     allreduce_s,
     host_s,

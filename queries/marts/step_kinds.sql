@@ -2,7 +2,8 @@
 -- their prediction; and one of the time in which the GPU waited while requests were in flight.
 --
 -- By the engine's clock shares are measured. Otherwise steps have the share that the terms of the GPU predict for them, and what is left is idle;
--- it is 0 where the prediction is too slow. Ratios are over the rows of marts.step_gap with a measured step.
+-- it is 0 where the prediction is too slow, and not known of several ranks whose steps are counted: one of them may have no requests. A sampled
+-- source has no shares. Ratios are over the rows of marts.step_gap with a measured step.
 -- Kept per run with steps.
 -- group: tpot
 -- run_id               the replay
@@ -10,7 +11,7 @@
 -- kind                 'decode', 'mixed', 'prefill', or 'idle'
 -- batch_up_to          largest batch of the bucket, a power of two: requests that decode, of 'prefill' those of which tokens are computed; 0 for 'idle'
 -- steps                how many; 0 for 'idle'
--- time_ratio           share of the time with requests in flight; null for 'idle' without the engine's clock or a prediction
+-- time_ratio           share of the time with requests in flight; null for a sample, and for 'idle' without the engine's clock or a prediction
 -- measured_rows        rows of marts.step_gap with a measured step
 -- step_s               their mean step, seconds
 -- predicted_step_s     predicted for the same, seconds
@@ -29,6 +30,7 @@ runs as (
         run_id,
         measured_by,
         sum(busy_s) as busy_s,
+        count(distinct hash(source_id, engine, rank)) as ranks,
         sum(worked_s) as worked_s,
         count(*) = count(worked_s) as is_known
     from bucketed
@@ -44,6 +46,7 @@ select
     bucketed.batch_up_to,
     sum(bucketed.steps)::bigint as steps,
     case
+        when any_value(runs.busy_s) is null then null
         when any_value(runs.is_known) then sum(bucketed.worked_s) / any_value(greatest(runs.busy_s, runs.worked_s))
         else sum(bucketed.busy_s) / any_value(runs.busy_s)
     end as time_ratio,
@@ -74,3 +77,5 @@ select
     null,
     null
 from runs
+where busy_s is not null
+    and (measured_by <> 'counts' or ranks = 1)

@@ -115,10 +115,12 @@ prompted as (
         and planes.measured.per_z is not null
     group by
         gaps.run_id,
+        gaps.source_id,
         gaps.engine,
         gaps.rank,
-        case when gaps.measured_by = 'counts' then floor(gaps.at_s) else gaps.seq end
+        case when gaps.measured_by = 'counts' then gaps.second else gaps.seq end
     having tokens > 0
+        and (any_value(gaps.measured_by) <> 'counts' or sum(gaps.busy_s) < 1.001e0) -- no second before it was empty
         and measured_s is not null
         and model_s is not null
 ),

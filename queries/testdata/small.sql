@@ -48,6 +48,15 @@ from (
     from (values ('one'), ('two')) as runs (run_id)
     cross join range(60) as numbers (seq)
 ) as planned;
+-- Steps of run 'one', by an engine's own clock: each fourth computes a prompt.
+insert into raw.step_sources values (4, null, false, false, false, 0);
+insert into raw.step_joins values ('one', 4, 0, 0, 30, 0, 0);
+insert into raw.steps by name
+select
+    4 as source_id, '' as engine, 0 as rank, seq, seq * 9000000 + 1 as at_ns, case when seq % 4 = 0 then 12e-3 else 7e-3 + 20e-6 * (1 + seq % 7) end as elapsed_s,
+    (seq % 4 = 0)::integer as prefill_requests, (seq % 4 = 0)::integer * (300 + seq % 50) as prefill_tokens, 0 as prefill_kv_tokens, 1 + seq % 7 as decode_requests, 1 + seq % 7 as decode_tokens,
+    (1 + seq % 7) * (600 + seq % 11 * 50) as decode_kv_tokens, 0 as queued_requests, 0.1 as kv_usage_ratio, false as is_dummy
+from range(1, 400) as steps (seq);
 insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
 select run_id, at_s, 'server', 'http://s:8000/metrics', name, labels, at_s * slope
 from (values ('one'), ('two')) as runs (run_id)

@@ -59,7 +59,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each", Destination: &f.column},
 			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)", Destination: &f.timeUnit, Action: kit.OneOf("time-unit", "s", "ms", "us", "ns")},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip", Destination: &f.text, Action: kit.OneOf("text", "strip", "refuse")},
-			&cli.StringSliceFlag{Name: "run", Usage: "of a server's log: the engine steps of `RUN`'s time are that run's; again for each run that the log covers", Destination: &f.ofRun},
+			&cli.StringSliceFlag{Name: "run", Usage: "of the log of a server, or of several: the engine steps of `RUN`'s time are that run's; again for each run that the log covers", Destination: &f.ofRun},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction", Destination: &f.environment},
 			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs", Destination: &f.runs},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001, Destination: &f.maxRejected},
@@ -120,7 +120,7 @@ func (f *ingestFlags) run() error {
 	})
 }
 
-// joinSteps gives the steps of the logs to the runs of --run.
+// joinSteps gives the steps of the logs, which are those of the runs' servers, to the runs of --run.
 func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, results []ingest.Result) error {
 	runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
 	if err != nil || len(runs) == 0 {
@@ -130,14 +130,16 @@ func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, res
 	if len(logs) == 0 {
 		return hint.Misuse("ingest: --run %s, and no log of its server", runs[0]).Hint("tidemark ingest server.log --run %s", runs[0])
 	}
-	for _, result := range logs {
-		joins, err := ingest.JoinSteps(ctx, w, result.Name, runs)
-		if err != nil {
-			return fmt.Errorf("ingest: %w", err)
-		}
-		for _, join := range joins {
-			f.Tell("%s: %s", result.Path, join)
-		}
+	var names []string
+	for _, log := range logs {
+		names = append(names, log.Name)
+	}
+	joins, err := ingest.JoinSteps(ctx, w, names, runs)
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	for _, join := range joins {
+		f.Tell("%s: %s", strings.Join(names, ", "), join)
 	}
 	return nil
 }
