@@ -31,6 +31,9 @@ func (a Argument) Replicas() float64 { return float64(max(a.Point.DataParallelSi
 func (a Argument) MostPerS() float64      { return a.number("most_requests_per_s") * a.Replicas() }
 func (a Argument) AllOutputPerS() float64 { return a.OutputPerS * a.Replicas() }
 
+// ShareOfMost is the rate that was asked about, of the most.
+func (a Argument) ShareOfMost() float64 { return a.Point.RequestsPerS / a.MostPerS() }
+
 // WeightBytesPerS is the bandwidth that weights are streamed at.
 func (a Argument) WeightBytesPerS() float64 { return a.number("weight_bytes") / a.number("weights_s") }
 

@@ -27,15 +27,18 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 type calibrateFlags struct {
 	kit.Call
 	kit.Deployment
-	points        string
+	points, plan  string
 	isDry, isList bool
 	isStepped     bool
 	forgotten     *int64
@@ -58,18 +61,20 @@ stored and the exit code is 1.
 
 With --steps the runs' requests are played step by step on the model of the
 whole server, and first tokens are fitted as well: that tells its API server
-and its host from its GPU. "tidemark profile show calibration --gpu ... --model
-..." makes a run of three minutes that tells most.
+and its host from its GPU. --plan writes the run that tells most, at most
+three minutes long and made for the deployment: replay it, then calibrate.
 
 With --points the measurements are the rows of a CSV instead, as "predict
 --points" reads them: results of other tools, or hours of a server's metrics.
 
 Examples:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle
+  tidemark calibrate --plan c.jsonl.zst --gpu H100 --model llama-3.1-8b
   tidemark calibrate --points points.csv --gpu H100 --model llama-3.1-8b`,
 		Flags: f.TableFlags(append(
 			f.Deployment.Flags(),
 			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not", Destination: &f.points},
+			&cli.StringFlag{Name: "plan", Usage: "write a workload that tells the constants of this deployment apart to `FILE`, usually .jsonl.zst", Destination: &f.plan},
 			&cli.BoolFlag{Name: "steps", Usage: "fit the whole server by playing the runs step by step", Destination: &f.isStepped},
 			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing", Destination: &f.isDry},
 			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations", Destination: &f.isList},
@@ -85,6 +90,10 @@ func (f *calibrateFlags) run() error {
 	switch {
 	case f.isList && isForget || (f.isList || isForget) && (f.Args.Len() > 0 || f.isDry || f.points != ""):
 		return hint.Misuse("calibrate: runs, --points, --list and --forget exclude each other")
+	case f.plan != "" && (f.points != "" || f.isList || isForget || f.isStepped || f.isDry || f.Args.Len() > 0):
+		return hint.Misuse("calibrate: --plan is for a deployment alone").Hint("leave the rest out; calibrate when the plan has been sent")
+	case f.plan != "":
+		return f.WithWarehouseIfAny(f.writePlan)
 	case f.isStepped && (f.points != "" || f.isList || isForget):
 		return hint.Misuse("calibrate: --steps is for runs").Hint("leave it out, or name runs")
 	case f.points != "" && f.Args.Len() > 0:
@@ -104,6 +113,34 @@ func (f *calibrateFlags) run() error {
 		}
 		return f.calibrate(ctx, w)
 	})
+}
+
+// longestCalibration is the plan's bound.
+const longestCalibration = 3 * time.Minute
+
+// writePlan writes a workload for the deployment of the flags.
+func (f *calibrateFlags) writePlan(ctx context.Context, w *warehouse.Warehouse) error {
+	cost, err := analysis.LoadStepCost(ctx, w.DB(), f.Said)
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	requests, takes, err := cost.CalibrationPlan(ctx, longestCalibration)
+	if err != nil {
+		return err
+	}
+	header, err := plan.Write(f.plan, plan.Header{Source: "calibration"}, plan.Choices{Mode: schedule.Open}, func(yield func(plan.Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	f.Tell("%s: %s, %s by the model; send it: tidemark replay %s --base-url URL --model M --cache cold", f.plan, show.Things(int(header.Requests), "request", "requests"),
+		show.Duration(takes.Seconds()), escape.Shell(f.plan))
+	return nil
 }
 
 // calibrate fits constants to the runs and stores them, unless the user only wants

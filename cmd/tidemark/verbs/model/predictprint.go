@@ -230,7 +230,7 @@ func ttftTerms(a analysis.Argument) string {
 		return "the queue grows without end"
 	}
 	if math.IsNaN(a.TTFT) {
-		return fmt.Sprintf("at %.0f %% of the most that can be served, bursts and the longest requests make the queue: rehearse them, with tidemark rehearse", 100*a.Point.RequestsPerS/a.MostPerS())
+		return fmt.Sprintf("at %s of the most that can be served, bursts and the longest requests make the queue: rehearse them, with tidemark rehearse", show.Percent(a.ShareOfMost()))
 	}
 	wait := "prompts before it"
 	if a.IsFull {
