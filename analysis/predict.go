@@ -313,6 +313,9 @@ func (l Load) Check() error {
 	if l.Clients == 0 && l.RequestsPerS == 0 {
 		return errors.New("no load: a concurrency or a request rate above 0 is needed")
 	}
+	if l.Clients > 0 && l.Clients < 1 {
+		return fmt.Errorf("concurrency: %v, at least one client is needed", l.Clients)
+	}
 	if l.IsStatic && l.Clients == 0 {
 		return errors.New("static batch: its requests are missing, a concurrency above 0")
 	}

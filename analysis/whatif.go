@@ -68,10 +68,10 @@ type Outlook struct {
 	SlotWaitRatio float64 // share of the requests that wait for a slot
 	IsStable      bool    // the load can be served at all
 	StablePerS    float64 // the largest rate that can be served, whatever the SLO
-	CapacityPerS  Range   // the largest rate that is stable, keeps the SLO, and has too few waits for a slot to matter to it; Low is the careful end; NaN if too many wait at the load itself
+	CapacityPerS  Range   // the largest rate that is stable, keeps the SLO, and has too few waits for a slot to matter to it; Low is the low end; NaN if too many wait at the load itself
 	Headroom      float64 // capacity / rate - 1
 	Replicas      int
-	Needed        int // replicas that the rate needs, by the careful end of the capacity; 0: no number is enough, or it is withheld
+	Needed        int // replicas that the rate needs, by the low end of the capacity; 0: no number is enough, or it is withheld
 	Objectives    []Expectation
 	SLO           string   // Met, NotMet, Undecided: within the band; empty: none was given
 	USDPerHour    *float64 // nil: no price is known

@@ -127,7 +127,7 @@ func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
 	within(t, "cost of a million tokens", *one[1].USDPerMillion, 6/3.6, 1e-6)
 	busy := whatIf(t, db, slo, mixAt(3.5*capacity.Low))[0]
 	if busy.Needed != 4 {
-		t.Errorf("replicas for 3.5 times the careful capacity: got %d, want 4", busy.Needed)
+		t.Errorf("replicas for 3.5 times the low end of the capacity: got %d, want 4", busy.Needed)
 	}
 }
 

@@ -59,7 +59,7 @@ func subjects(lines []map[string]any) []string {
 	return out
 }
 
-// lineRank puts what broke first, then at most what was found and is to know, then the telling lines, then what is not known.
+// lineRank puts what broke first, then at most what was found and is worth knowing, then the telling lines, then what is not known.
 func lineRank(line map[string]any) int {
 	isUnknown := strings.HasPrefix(fmt.Sprint(line["measured"]), "not known")
 	telling := slices.Index(mostTelling, fmt.Sprint(line["subject"]))

@@ -5,6 +5,7 @@ import (
 	"html/template"
 
 	"tidemark/analysis"
+	"tidemark/internal/lazy"
 	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
@@ -34,7 +35,7 @@ func (p *page) functions() template.FuncMap {
 		"limitText": func(metric, v any) string { return limitText(metric, v) },
 		"heading":   p.heading, "tight": tight, "table": func(r *Result, caption string) Table { return r.shown(caption) },
 		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "chosenShare": chosenShare, "times": times, "rate": rate, "count": count,
-		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": show.Words,
+		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": show.Words, "objective": metricsInWords,
 		// holding
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },
 		"names": func(pairs ...string) (map[string]string, error) { return pairUp(pairs) },
@@ -49,6 +50,13 @@ func (p *page) functions() template.FuncMap {
 			return nil
 		},
 	}
+}
+
+var latencyMetric = lazy.Regexp(`\b(?:(?:ttft|e2e)(?:_from_due)?|tpot|itl)\b`)
+
+// metricsInWords writes p99 ttft_from_due at most 500 ms as p99 TTFT from due at most 500 ms.
+func metricsInWords(text any) string {
+	return latencyMetric().ReplaceAllStringFunc(plain(text), show.Words)
 }
 
 // limit is a limit line, or nothing if the limit is not known.

@@ -121,8 +121,8 @@ func TestReportOfSearches(t *testing.T) {
 		nots []string
 	}{
 		{"the answer of a source's newest search, its runs, what was before it, and what averages promise", of("azure-code"),
-			[]string{"How much can it take: azure-code, measured", "1.80 times the window’s traffic, 1.71 to 1.89 (90 %), 9.00 requests/s; p99 ttft binds.",
-				"At 1.80 times the window’s traffic, 1 % of requests miss the bound of p99 ttft", "p99 ttft at most 500 ms; p99 tpot at most 60.0 ms",
+			[]string{"How much can it take: azure-code, measured", "1.80 times the window’s traffic, 1.71 to 1.89 (90 %), 9.00 requests/s; p99 TTFT binds.",
+				"At 1.80 times the window’s traffic, 1 % of requests miss the bound of p99 TTFT", "p99 TTFT at most 500 ms; p99 TPOT at most 60.0 ms",
 				"it was 1.50: now 1.20×, 1.12× to 1.29× (90 %). What changed: max_num_seqs 128 to 256.",
 				"Average lengths promise 2.70 times the window’s traffic (<bdi>mean</bdi>); the real ones reached 1.80: 1.50× of it was promised.",
 				"late, does not count", "Before the first run, 2.50 was predicted", "the client was late once", "1 % may miss",
@@ -133,7 +133,7 @@ func TestReportOfSearches(t *testing.T) {
 			[]string{"1.80 times the window’s traffic", `id="search1-capacity"`}, []string{`id="search2-capacity"`}},
 		{"every way to send and every outcome", of("agents", "closed", "above", "below", "impossible", "unsure", "died", "going"),
 			[]string{"8 searches for capacity", "15.0 requests/s, 212 users at a time", "Rehearsed in virtual time: nothing was sent", "No run on a server has confirmed it",
-				"64 requests in flight, 61.0 to 67.2 (90 %); p99 ttft binds.", "no GPU", "More than 20 times the window’s traffic", "Less than 0.05 times the window’s traffic",
+				"64 requests in flight, 61.0 to 67.2 (90 %); p99 TTFT binds.", "no GPU", "More than 20 times the window’s traffic", "Less than 0.05 times the window’s traffic",
 				"not even a request alone", "Undecided: 2.00 times the window’s traffic, 1.90 to 2.10 (90 %) so far; about 40.0 minutes of load", "the share hardly changes",
 				"Invalid: there is no answer.", "the server died", "Not ended: 1 run so far."}, nil},
 	} {

@@ -168,6 +168,9 @@ func (p *page) searchFirst() (first, mast, error) {
     scale_low,
     scale_high,
     concurrency,
+    rate_per_s,
+    rate_low_per_s,
+    rate_high_per_s,
     origin
 from marts.capacities
 where search_id = $1`, p.Searches[0])
@@ -175,17 +178,26 @@ where search_id = $1`, p.Searches[0])
 		return first{Headline: title}, mast{Name: "Capacity"}, err
 	}
 	m := mast{Name: title, Tag: r.texts("origin")[0]}
-	interval := ""
-	if low, isKnown := number(r.At(0, "scale_low")); isKnown {
-		interval = fmt.Sprintf(" (%s to %s)", show.Figures(low), plainFigures(r.At(0, "scale_high")))
+	within := func(low, high string) string {
+		if low, isKnown := number(r.At(0, low)); isKnown {
+			return fmt.Sprintf(" (%s to %s)", show.Figures(low), plainFigures(r.At(0, high)))
+		}
+		return ""
 	}
-	answer := map[string]string{"above_max": "More than was tried", "below_min": "Less than was tried", "not_possible": "Not possible, not even one request alone",
-		"undecided": "Undecided", "invalid": "Not valid: there is no answer"}[r.texts("outcome")[0]]
+	// What it handles: requests a second, of which the multiple of the traffic is the other name; in a closed loop requests in flight.
+	handles := ""
+	if rate, isKnown := number(r.At(0, "rate_per_s")); isKnown {
+		handles = show.Figures(rate) + " requests/s" + within("rate_low_per_s", "rate_high_per_s") + ", " + times(r.At(0, "scale")) + " the traffic"
+	} else if r.texts("mode")[0] == "closed" {
+		handles = count(r.At(0, "concurrency")) + " requests in flight" + within("scale_low", "scale_high")
+	} else if _, isKnown := number(r.At(0, "scale")); isKnown {
+		handles = times(r.At(0, "scale")) + " the traffic" + within("scale_low", "scale_high")
+	}
+	answer := map[string]string{"found": "It handles " + handles, "above_max": "It handles more than was tried", "below_min": "It handles less than was tried",
+		"not_possible": "Not possible, not even one request alone", "undecided": "Undecided: about " + handles + " so far", "invalid": "Not valid: there is no answer"}[r.texts("outcome")[0]]
 	switch {
-	case r.texts("outcome")[0] == "found" && r.texts("mode")[0] == "closed":
-		answer = "It takes " + count(r.At(0, "concurrency")) + " requests in flight" + interval
-	case r.texts("outcome")[0] == "found":
-		answer = "It takes " + times(r.At(0, "scale")) + " the traffic" + interval
+	case r.texts("outcome")[0] == "undecided" && handles == "":
+		answer = "Undecided: too few runs to say a rate"
 	case answer == "":
 		answer = "The search has not ended"
 	}

@@ -76,7 +76,7 @@ func (r *Report) MayBeOutOfReach() bool {
 	return slices.ContainsFunc(r.Hours, func(h Hour) bool { return h.NeededReplicas != nil && h.HighNeeded == nil })
 }
 
-// buy speaks if an hour needs more replicas at the cautious end than are paid for now.
+// buy speaks if an hour needs more replicas at capacity’s low end than are paid for now.
 func buy(r *Report) *Do {
 	short, worst, paid := 0, -1, r.paidNow()
 	var hours []time.Time
@@ -97,7 +97,7 @@ func buy(r *Report) *Do {
 	text := fmt.Sprintf("Buy %s (%s %s) now: %s needed %s at the low end of the capacity, and %s %s paid for.",
 		counting(short, "replica"), show.Count(gpus), r.Deployment.GPU, r.hourName(h.Start), show.Count(*h.HighNeeded), show.Count(paid), are(paid))
 	cost := usd(float64(gpus)*Lasting(r.Hours), r.Price)
-	prevents := "prevents that " + show.Things(len(hours), "hour goes", "hours go") + " beyond what a replica takes"
+	prevents := "prevents that " + show.Things(len(hours), "hour goes", "hours go") + " beyond what a replica handles"
 	if cost != nil {
 		text += fmt.Sprintf(" It costs %s a week and %s.", dollars(*cost), prevents)
 	} else {
@@ -159,17 +159,17 @@ func measure(r *Report) *Do {
 	why := ""
 	switch b := r.Basis; {
 	case b.RatePerS == nil:
-		why = "Measure what a replica takes (tidemark capacity): no capacity is known, so nobody can say whether the traffic fits."
+		why = "Measure what a replica handles (tidemark capacity): no capacity is known, so nobody can say whether the traffic fits."
 	case r.MayBeOutOfReach():
-		why = "Measure what a replica takes (tidemark capacity): at the low end of what was rehearsed no rate is small enough for the SLO."
+		why = "Measure what a replica handles (tidemark capacity): at the low end of what was rehearsed no rate is small enough for the SLO."
 	case r.isGappy():
 		why = fmt.Sprintf("Close the gaps in the data first (tidemark collect): %s of %s hours are missing, and the busiest may be among them.", show.Count(r.Sums.MissingHours), show.Count(r.Sums.Hours))
 	case b.Kind == "predicted":
-		why = "Measure what a replica takes (tidemark capacity): every number of replicas here rests on a rehearsal."
+		why = "Measure what a replica handles (tidemark capacity): every number of replicas here rests on a rehearsal."
 	case b.AgeDays != nil && *b.AgeDays > oldCapacityDays:
-		why = fmt.Sprintf("Measure again what a replica takes (tidemark capacity): the capacity is %.0f days old.", *b.AgeDays)
+		why = fmt.Sprintf("Measure again what a replica handles (tidemark capacity): the capacity is %.0f days old.", *b.AgeDays)
 	case b.IsOtherShape:
-		why = "Measure again what a replica takes (tidemark capacity): this week's requests have other lengths than those of the search."
+		why = "Measure again what a replica handles (tidemark capacity): this week's requests have other lengths than those of the search."
 	default:
 		return nil
 	}
@@ -279,7 +279,7 @@ func switchOff(r *Report) *Do {
 	if most == 0 {
 		return nil
 	}
-	// The peak of next week at the band's upper edge, by the careful capacity of this week's busiest hour.
+	// The peak of next week at the band's upper edge, by the low end of the capacity of this week's busiest hour.
 	if h, next := r.busiest(), r.Forecast.PeakAhead; h != nil && next != nil && next.High != nil && h.LowReplicaRate != nil && *h.LowReplicaRate > 0 {
 		most = max(most, int(math.Ceil(*next.High / *h.LowReplicaRate - 1e-9)))
 	}

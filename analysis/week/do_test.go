@@ -55,7 +55,7 @@ func TestRecommendations(t *testing.T) {
 
 		// Two replicas of 2 GPUs for ten hours at $3 are $120.
 		{"two hours need more", func(r *Report) { needs(r, 2, 3, 2, 4, 2, 2, 2, 2, 2, 2) }, "buy", RuleBuy, 0,
-			"Buy 2 replicas (4 H100) now: Mon 03:00 needed 4 at the low end of the capacity, and 2 are paid for. It costs $120 a week and prevents that 2 hours go beyond what a replica takes."},
+			"Buy 2 replicas (4 H100) now: Mon 03:00 needed 4 at the low end of the capacity, and 2 are paid for. It costs $120 a week and prevents that 2 hours go beyond what a replica handles."},
 		{"buying comes before all else", func(r *Report) {
 			needs(r, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2)
 			broken(r, 1)
@@ -80,14 +80,14 @@ func TestRecommendations(t *testing.T) {
 			r.Symptoms = []Symptom{{Name: "One GPU is slower", Try: "cool it", IsBroken: true, First: new(hour(3)), Last: new(hour(5))}}
 		}, "fix", RuleFix, 0, "on Mon 03:00 and Mon 05:00: one GPU is slower. Try first: cool it. More GPUs would not help: Mon 03:00 needed 2 of the 2 replicas paid for. The SLO broke in 1 other hour too"},
 		{"five hours, nobody knows why", func(r *Report) { broken(r, 5, 3, 1, 7, 8) }, "fix", RuleFix, 0, "on Mon 01:00, Mon 03:00, Mon 05:00 and 2 more hours; no symptom"},
-		{"it broke, and nobody knows what a replica takes", func(r *Report) {
+		{"it broke, and nobody knows what a replica handles", func(r *Report) {
 			broken(r, 5)
 			r.Basis.RatePerS = nil
 			for i := range r.Hours {
 				r.Hours[i].HighNeeded = nil
 			}
 		}, "measure", RuleMeasure, 0, "no capacity is known"},
-		{"it broke by a symptom, and nobody knows what a replica takes", func(r *Report) {
+		{"it broke by a symptom, and nobody knows what a replica handles", func(r *Report) {
 			broken(r, 5)
 			r.Basis.RatePerS = nil
 			for i := range r.Hours {

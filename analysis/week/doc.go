@@ -7,7 +7,7 @@
 //	alternatives.go, do.go  other deployments, and the one recommendation
 //	compare.go   this week against the last one, over the hours that both cover
 //	forecast/    the weekly peaks to come, with a band from the errors of the past
-//	fleet/       what one replica takes of the shape of each hour, by a measured capacity or by rehearsal
+//	fleet/       what one replica handles of the shape of each hour, by a measured capacity or by rehearsal
 //
 // It refuses to fill holes: an hour without data is missing and not zero.
 package week

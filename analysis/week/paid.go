@@ -67,7 +67,7 @@ func times(value float64, above, below *float64) *float64 {
 	return new(rounded(value**above / *below, perMillionPlaces))
 }
 
-// Scalings are ways to run the week: as paid; every hour by its need at the cautious end; the same by replicas that start so many minutes before
+// Scalings are ways to run the week: as paid; every hour by its need at capacity’s low end; the same by replicas that start so many minutes before
 // they are needed; and by GPUs needed at the middle of the capacity, which nobody can reach. Missing hours, and hours whose need is
 // not known, stay as paid. At least one replica stays on, else the first request would wait for a start.
 func Scalings(hours []Hour, gpusPerReplica, startUpMinutes int, price Price) []Scaling {

@@ -134,7 +134,7 @@ type Hour struct {
 	LowNeeded         *int      `json:"low_needed_replicas"`
 	HighNeeded        *int      `json:"high_needed_replicas"` // the page decides on this one
 	PaidReplicas      int       `json:"paid_replicas"`
-	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica takes of this hour's shape
+	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica handles of this hour's shape
 	LowReplicaRate    *float64  `json:"low_replica_rate_per_s"` // ends of its 90 % interval
 	HighReplicaRate   *float64  `json:"high_replica_rate_per_s"`
 	Correction        *float64  `json:"correction_ratio"` // capacity at this hour's shape over that at the basis' shape

@@ -50,7 +50,7 @@ type hourFigures struct {
 	figures   map[string]float64
 	slowest   string // GPU; empty: not known
 	isBroken  bool   // production broke the SLO
-	isTooFew  bool   // more replicas were needed than paid for, by the cautious end
+	isTooFew  bool   // more replicas were needed than paid for, by capacity’s low end
 	needKnown bool
 }
 

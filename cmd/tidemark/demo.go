@@ -69,7 +69,7 @@ Example:
 
 // run goes through the steps that a user would take, with the verbs themselves.
 // A busy machine does not fail the demo: it ends with the pages, which say so,
-// and with a last line that says so too.
+// and with last lines that say so too.
 func (d *demo) run() error {
 	if err := emptyFolder(d.dir); err != nil {
 		return err
@@ -104,11 +104,11 @@ func (d *demo) run() error {
 	if _, err := d.step("report", "--service", d.path("demo-chat.yaml"), "--week", seeded.DemoWeek, "--output", d.path("monday.html")); err != nil {
 		return err
 	}
-	if reason := cmp.Or(busy, late); reason != "" {
-		fmt.Fprintf(d.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", reason)
-	}
 	fmt.Fprintf(d.App.Writer, "runs in %s, a warehouse: %s sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), program(), d.path("tidemark.duckdb"))
 	fmt.Fprintf(d.App.Writer, "open in a browser: %s (the run) and %s (the week of a service)\n", d.path("report.html"), d.path("monday.html"))
+	if reason := cmp.Or(busy, late); reason != "" {
+		fmt.Fprintf(d.App.Writer, "this machine was too busy to measure on, so do not trust the figures of the run: %s\nonce it is quiet: %s demo --output another-folder\n", reason, program())
+	}
 	return nil
 }
 
@@ -210,7 +210,9 @@ func (d *demo) step(args ...string) (experiment.Result, error) {
 // stepIn runs it in an app of its own output; sent is called between the sending of a replay and its ingest.
 func (d *demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
-	d.Tell("$ %s %s", program(), asTyped(args))
+	if !d.Quiet {
+		fmt.Fprintf(app.ErrWriter, "$ %s %s\n", program(), asTyped(args)) // before what it says, also where that is shown later
+	}
 	want := &send.Asked{Sent: func(string) error { sent(); return nil }, Wait: time.Minute}
 	err := app.RunContext(context.WithValue(ctx, send.AskedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
 	return want.Result, err
@@ -311,6 +313,7 @@ func (s *demoSlice) takeIn(hasFailed bool) (late string, err error) {
 	close(s.isFree)
 	<-s.ended
 	s.cancel()
+	s.Tell("at the same time, to save half a minute, thirty seconds of the service's week were sent:")
 	s.Messages().Write(s.said.Bytes())
 	if s.err == nil && s.result.Outcome == experiment.Invalid {
 		late = s.result.FirstLine

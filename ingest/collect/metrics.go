@@ -135,11 +135,12 @@ func (s *server) groups(ctx context.Context, settings Settings, matchers string)
 	}
 	ofEngine = slices.Concat(counters, tokens, histograms)
 	// It says nothing of a model: it is of the addresses that the engine's series are of.
-	if has, err := s.names(ctx, `{__name__=~"process_start_time_seconds"}`, since, until); err != nil {
+	const began = "process_start_time_seconds"
+	if has, err := s.names(ctx, `{__name__=~"`+began+`"}`, since, until); err != nil {
 		return nil, nil, err
-	} else if len(has) > 0 {
-		groups = append(groups, group{starts, settings.Steps.Counters, fmt.Sprintf(`process_start_time_seconds{instance!=""} and on (job, instance) %s`,
-			selectorOf(ofEngine[:1], matchers+commaIf(matchers)+`instance!=""`))})
+	} else if slices.Contains(has, began) {
+		groups = append(groups, group{starts, settings.Steps.Counters, fmt.Sprintf(`%s{instance!=""} and on (job, instance) %s`,
+			began, selectorOf(ofEngine[:1], matchers+commaIf(matchers)+`instance!=""`))})
 	}
 	query, err := s.gpus(ctx, settings, names, ofEngine, matchers)
 	if query != "" {

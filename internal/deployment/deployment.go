@@ -106,6 +106,7 @@ var (
 
 // Normal spells engine and compute format as the bandwidth model does.
 func (d Deployment) Normal() Deployment {
+	d.Engine = strings.TrimSpace(strings.TrimSuffix(strings.ToLower(d.Engine), "(nim)")) // NVIDIA's packaging says which engine it holds
 	d.Engine, d.ComputeDtype = spelled(d.Engine, engineSpellings), spelled(d.ComputeDtype, formatSpellings)
 	return d
 }

@@ -21,6 +21,7 @@ with given as (
 used as (
     select
         d,
+        coalesce(d.engine_version, macros.newest_fitted(d.engine)) as engine_version,
         unnest([
             {'seq': 1, 'name': 'weight_bandwidth_ratio', 'format': d.weight_format, 'is_used': d.packed_bytes > 0},
             {'seq': 2, 'name': 'weight_bandwidth_ratio', 'format': 'bf16', 'is_used': d.weight_format <> 'bf16'},
@@ -39,6 +40,13 @@ used as (
             {'seq': 14, 'name': 'gemm_overhead_s', 'format': d.weight_format, 'is_used': true},
             {'seq': 15, 'name': 'step_s', 'format': 'bf16', 'is_used': true},
             {'seq': 16, 'name': 'sequence_s', 'format': 'bf16', 'is_used': true},
+            {'seq': 17, 'name': 'submit_s', 'format': 'bf16', 'is_used': d.submit_s > 0},
+            {'seq': 17, 'name': 'launch_layer_s', 'format': 'bf16', 'is_used': d.launch_s > 0},
+            {'seq': 17, 'name': 'chunk_s', 'format': 'bf16', 'is_used': d.chunk_s > 0},
+            {'seq': 17, 'name': 'mixed_prompt_ratio', 'format': 'bf16', 'is_used': d.mixed_prompt_ratio <> 1},
+            {'seq': 17, 'name': 'send_s', 'format': 'bf16', 'is_used': d.send_s > 0},
+            {'seq': 17, 'name': 'send_token_s', 'format': 'bf16', 'is_used': d.send_token_s > 0},
+            {'seq': 17, 'name': 'send_crowd_s', 'format': 'bf16', 'is_used': d.send_crowd_s > 0},
             {'seq': 17, 'name': 'workers_sequence_ratio', 'format': 'bf16', 'is_used': d.tensor_parallel_size > 1},
             {'seq': 18, 'name': 'prefill_share', 'format': 'bf16', 'is_used': true},
             {'seq': 19, 'name': 'other_memory_bytes', 'format': 'bf16', 'is_used': true}
@@ -63,13 +71,13 @@ select
     nearest.constant.gpu as gpu,
     nearest.constant.engine_version <> '*'
     and coalesce(
-        floor(macros.version_number(nearest.constant.engine_version)) <> floor(macros.version_number(used.d.engine_version)),
+        floor(macros.version_number(nearest.constant.engine_version)) <> floor(macros.version_number(used.engine_version)),
         true
     ) as is_other_version,
     nearest.constant.source as source
 from used
 cross join lateral macros.constants_for(
-    used.d.gpu, used.d.engine, used.d.engine_version, [used.wanted.format],
+    used.d.gpu, used.d.engine, used.engine_version, [used.wanted.format],
     macros.deployment_key(
         used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.expert_parallel_size, used.d.data_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
     ),

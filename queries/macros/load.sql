@@ -293,7 +293,7 @@ from crossings;
 --   batch                requests that decode at once, of one replica
 --   context_tokens       mean of each, tokens
 --   floor_tpot_s         step bytes over peak bandwidth
---   predicted_tpot_s     mean time per token
+--   predicted_tpot_s     mean time per token; null of answers of one token
 --   low_s, high_s        its 90 % band, from the floor on
 --   weights_s            term: streaming all weights but the experts
 --   experts_s            term: experts and their routing
@@ -539,7 +539,8 @@ select
     batch,
     macros.mean_context(l) as context_tokens,
     macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s,
-    tpot_s as predicted_tpot_s,
+    -- An answer of one token has no time per token.
+    case when l.output > 1 or l.is_static then tpot_s end as predicted_tpot_s,
     greatest(macros.band_low(tpot_s, band_ratio), least(tpot_s, macros.floor_s(d, context, windowed) / l.tokens_per_step)) as low_s,
     macros.band_high(tpot_s, band_ratio) as high_s,
     term.weights as weights_s,

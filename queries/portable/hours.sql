@@ -1,6 +1,6 @@
 -- One row per service and hour of a week with a report: what came in it, and the replicas that it needed.
 --
--- What was counted is counted here anew from the requests. What a replica takes of the hour (replica_rate_per_s) is as the report estimated it.
+-- What was counted is counted here anew from the requests. What a replica handles of the hour (replica_rate_per_s) is as the report estimated it.
 -- service, week           the service; ISO week in its zone
 -- hour_start              first instant of the hour
 -- local_hour              by the clock of the service's zone, with its offset

@@ -148,7 +148,7 @@ var definitions = []fact{
 	{"TTFT", "Time to first token, from sending a request to the first chunk that holds a token."},
 	{"TPOT", "Time per output token, from the first token to the last, over the tokens less one."},
 	{"Busiest hour", "The hour that needs most replicas, then the one with the busiest five minutes by the clock."},
-	{"Needed", "Whole replicas for the busiest five minutes of an hour, with the lengths of its own requests. The page decides on the cautious end, which needs more; sums of GPU-hours needed are at the middle."},
+	{"Needed", "Whole replicas for the busiest five minutes of an hour, with the lengths of its own requests. The page decides on capacity’s low end, which needs more; sums of GPU-hours needed are at the middle."},
 	{"Headroom", "What is paid for, at the lower end of the capacity’s interval, over the busiest five minutes, less 1."},
 	{"Floor", "Bytes that a decode step must read over the peak bandwidth of the memory. Nothing is faster."},
 	{"Accepted", "Tokens of requests that met every limit of the SLO; predicted where production’s latencies are not known."},

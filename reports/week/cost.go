@@ -40,10 +40,10 @@ func (f *facts) costs() table {
 	t := table{Class: "fit", Caption: "The week in money", Heads: []head{words("Part"), numbers("GPU-hours", ""), numbers("Cost", "USD")}}
 	t.Rows = append(t.Rows, cells("Paid, whole week", count(s.GPUHoursPaid), of(s.CostUSD, amount)), cells("Paid, covered hours", count(s.GPUHoursCovered), f.price(&s.GPUHoursCovered)),
 		cells("Needed, covered hours, at the middle of the interval", of(s.GPUHoursNeeded, count[float64]), f.price(s.GPUHoursNeeded)))
-	if cautious := f.cautious(); cautious != nil {
-		t.Rows = append(t.Rows, cells("Needed, the same at the cautious end", count(*cautious), f.price(cautious)))
+	if needed, beyond := f.neededAtLowEnd(); needed != nil {
+		t.Rows = append(t.Rows, cells("Needed, the same at capacity’s low end", count(*needed), f.price(needed)), cells("Paid beyond that, hour by hour", count(beyond), f.price(&beyond)))
 	}
-	name := "Per million accepted output tokens"
+	name := "Per million accepted output tokens of covered hours"
 	if s.IsPredicted {
 		name += ", predicted"
 	}
@@ -53,18 +53,20 @@ func (f *facts) costs() table {
 	return t
 }
 
-// cautious are the GPU-hours needed in covered hours at the cautious end; nil where an hour's need is not known.
-func (f *facts) cautious() *float64 {
+// neededAtLowEnd are the GPU-hours needed in covered hours at capacity's low end, nil where an hour's need is not known, and those that were paid beyond the
+// need of their hour.
+func (f *facts) neededAtLowEnd() (needed *float64, beyond float64) {
 	if f.Known == 0 || f.Known < f.Covered {
-		return nil
+		return nil, 0
 	}
-	sum := 0.0
+	sum, gpus := 0.0, float64(max(f.Deployment.GPUsPerReplica, 1))
 	for i := range f.Hours {
 		if n := f.Hours[i].HighNeeded; n != nil {
-			sum += float64(*n * max(f.Deployment.GPUsPerReplica, 1))
+			sum += float64(*n) * gpus
+			beyond += float64(max(f.Hours[i].PaidReplicas-*n, 0)) * gpus
 		}
 	}
-	return &sum
+	return &sum, beyond
 }
 
 // price is what GPU-hours cost.

@@ -20,11 +20,11 @@ type facts struct {
 	Paid      int        // replicas in force at the week's end
 	PaidFirst int        // and at its start
 	ChangedAt time.Time  // the last change within the week; zero: none
-	Most      int        // replicas needed in the hour that needs most, at the cautious end
+	Most      int        // replicas needed in the hour that needs most, at capacity’s low end
 	// MostMiddle is the same at the capacity's middle.
 	MostMiddle int
 	Short      []time.Time
-	// ShortNow are hours that what is paid for now would not hold at the cautious end, ShortCentre also at the centre.
+	// ShortNow are hours that what is paid for now would not hold at capacity’s low end, ShortCentre also at the centre.
 	ShortNow, ShortCentre []time.Time
 	Margin, MarginMiddle  *float64 // headroom of what is paid for now, at the capacity's low end and at its middle
 	Last                  *week.Sums

@@ -9,7 +9,7 @@ import (
 	"tidemark/reports/week/sample"
 )
 
-// short makes the busiest hour need a seventh replica at the cautious end.
+// short makes the busiest hour need a seventh replica at capacity’s low end.
 func short(r *week.Report) {
 	r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03)
 }
@@ -23,6 +23,8 @@ func TestWhatThePageSays(t *testing.T) {
 		not  []string
 	}{
 		{"the tile judges what is paid for now, as the headline does", sample.Changed(), []string{"<h1>Buy no GPUs: 7 replicas hold with 36 % to spare</h1>", "<dt>Headroom, 7 replicas since Wed</dt><dd class=\"v\">36 %</dd><dd>at capacity’s low end; 44 % at its middle, in the hours known</dd><dd class=\"w\">18 % last week</dd>"}, nil},
+		{"one section, and not three, says that production has no metrics", with(sample.NoMetrics(), func(r *week.Report) { r.Felt, r.Steps, r.Symptoms, r.Looked = nil, nil, nil, 0 }), []string{"<h2 id=\"h-felt\">Production</h2>", "what users felt, what a token took and whether a symptom shows is not known"},
+			[]string{"<h2 id=\"h-bandwidth\">", "<h2 id=\"h-diagnosis\">", "No symptom could be looked for"}},
 		{"headroom of a week with gaps", sample.Report(), []string{"<dd>at capacity’s low end; 23 % at its middle, in the hours known</dd>"}, nil},
 		{"headroom of a week without", sample.Falling(), nil, []string{"in the hours known</dd>"}},
 		{"an hour that is not the busiest lacks replicas", with(sample.Report(), func(r *week.Report) { r.Hours[30].HighNeeded = ptr(7) }), []string{"; too little in 1 other hour</dd>"}, nil},
@@ -32,7 +34,7 @@ func TestWhatThePageSays(t *testing.T) {
 		{"an interval that reads like its middle", with(sample.Report(), func(r *week.Report) {
 			r.Sums.USDPerMillion, r.Sums.LowUSDPerMillion, r.Sums.HighUSDPerM = ptr(135.1), ptr(135.08), ptr(135.4)
 		}), []string{"<dd class=\"v\">$135</dd><dd></dd>"}, []string{"135 to 135"}},
-		{"needed is said at which end", sample.Report(), []string{"GPU-hours needed, at capacity’s middle", "Needed, covered hours, at the middle of the interval", "Needed, the same at the cautious end"}, nil},
+		{"needed is said at which end", sample.Report(), []string{"GPU-hours needed, at capacity’s middle", "Needed, covered hours, at the middle of the interval", "Needed, the same at capacity’s low end"}, nil},
 		{"nines, and where today stands", sample.Report(), []string{"<strong>Today’s 6 replicas reach 99 % in the busiest hour; 99.9 % needs 1 more, $974 a week</strong>", "99 % <small>reached by today’s 6 replicas</small>"}, nil},
 		{"nines of a fleet that reaches none", with(sample.Report(), func(r *week.Report) { r.Nines[0].Replicas = ptr(9) }), []string{"Today’s 6 replicas reach less than 99 % in the busiest hour; 99 % needs 3 more"}, nil},
 		{"the next nine is out of reach", with(sample.Report(), func(r *week.Report) { r.Nines = r.Nines[:1]; r.Nines = append(r.Nines, week.Nine{Share: 0.999}) }), []string{"reach 99 % in the busiest hour; no number reaches 99.9 %"}, nil},

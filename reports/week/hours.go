@@ -50,7 +50,7 @@ func hoursView(f *facts) (any, string, error) {
 		}
 	}
 	if s := f.byTable(); s != nil && s.Saved != nil && *s.Saved > 0 {
-		v.Saves = fmt.Sprintf("It holds each covered hour at the cautious end of the interval and saves %s GPU-hours", count(math.Round(f.Sums.GPUHoursPaid-s.GPUHours)))
+		v.Saves = fmt.Sprintf("It holds each covered hour at the low end of the capacity’s interval and saves %s GPU-hours", count(math.Round(f.Sums.GPUHoursPaid-s.GPUHours)))
 		if s.USD != nil && f.Sums.CostUSD != nil {
 			v.Saves += ", " + dollars(*f.Sums.CostUSD-*s.USD) + " a week"
 		}
@@ -59,7 +59,7 @@ func hoursView(f *facts) (any, string, error) {
 	return v, v.Title, nil
 }
 
-// toRun are the replicas to run in each hour, as week.Scalings counts them: what it needs at the cautious end, and one at least. An hour whose
+// toRun are the replicas to run in each hour, as week.Scalings counts them: what it needs at capacity’s low end, and one at least. An hour whose
 // need is not known stays as paid.
 func (f *facts) toRun() []int {
 	out := make([]int, len(f.Hours))

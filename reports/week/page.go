@@ -64,7 +64,7 @@ type part struct {
 var parts = []part{
 	{"20_demand.html", "demand", "The week’s demand", demandView},
 	{"30_shape.html", "shape", "The shape", shapeView},
-	{"40_replica.html", "capacity", "What a replica can take", replicaView},
+	{"40_replica.html", "capacity", "What a replica handles", replicaView},
 	{"50_hours.html", "hours", "GPUs by hour", hoursView},
 	{"60_felt.html", "felt", "What users felt", feltView},
 	{"70_bandwidth.html", "bandwidth", "Bandwidth", bandwidthView},
@@ -74,6 +74,27 @@ var parts = []part{
 	{"90_forecast.html", "forecast", "Forecast", forecastView},
 	{"95_replays.html", "replays", "Replays of the week", replaysView},
 	{"99_appendix.html", "appendix", "Appendix", appendixView},
+}
+
+// parts are those of this page. Without any metrics of production one section says so, in the place of three.
+func (f *facts) parts() []part {
+	if len(f.Felt)+len(f.Steps)+len(f.Symptoms)+f.Looked > 0 {
+		return parts
+	}
+	var some []part
+	for _, p := range parts {
+		switch p.id {
+		case "felt":
+			p.name, p.view = "Production", func(f *facts) (any, string, error) {
+				return felt{Lacks: f.byCollect("There are no metrics of production for this week: what users felt, what a token took and whether a symptom shows is not known. This command fetches them from Prometheus:")},
+					"There are no metrics of production", nil
+			}
+		case "bandwidth", "diagnosis":
+			continue
+		}
+		some = append(some, p)
+	}
+	return some
 }
 
 // Write writes the page. Nothing is written before the whole page is made, so that an error leaves no half page.
@@ -103,7 +124,7 @@ func makePage(r *week.Report, o Options) ([]byte, error) {
 	if d.First, err = execute(templates, "10_first.html", first); err != nil {
 		return nil, err
 	}
-	for _, p := range parts {
+	for _, p := range f.parts() {
 		view, finding, err := p.view(f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)

@@ -17,8 +17,8 @@ type replica struct {
 func replicaView(f *facts) (any, string, error) {
 	b := f.Basis
 	if b.RatePerS == nil {
-		return replica{Lacks: &lacks{"Nothing says what a replica takes: no search for capacity fits this deployment and SLO, and none could be rehearsed. This command searches, against one replica:", f.search()}},
-			"Nothing says what a replica takes", nil
+		return replica{Lacks: &lacks{"Nothing says what a replica handles: no search for capacity fits this deployment and SLO, and none could be rehearsed. This command searches, against one replica:", f.search()}},
+			"Nothing says what a replica handles", nil
 	}
 	figure, err := drawn("capacity", f)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *facts) correction() string {
 	return text
 }
 
-// takes is what one replica takes. The interval of a search is of sampling alone; that of a prediction holds the model's error too.
+// takes is what one replica handles. The interval of a search is of sampling alone; that of a prediction holds the model's error too.
 func (f *facts) takes() string {
 	b := f.Basis
 	text := withInterval(figures(*b.RatePerS), b.LowRatePerS, b.HighRatePerS, figures) + narrow + "requests/s, 90" + narrow + "% interval"

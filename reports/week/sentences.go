@@ -23,7 +23,7 @@ const (
 	oldSearchDays   = 31
 )
 
-// Headline is the decision, its subject and the margin in at most 60 characters. A decision is made at the cautious end of the capacity's
+// Headline is the decision, its subject and the margin in at most 60 characters. A decision is made at capacity’s low end of the capacity's
 // interval.
 func Headline(r *week.Report) string { return newFacts(r).headline() }
 
@@ -53,7 +53,7 @@ func (f *facts) headline() string {
 	return fits(fmt.Sprintf("Buy no GPUs: %s with %s to spare", holding(f.Paid, "replica holds", "replicas hold"), sparePercent(*f.Margin)), "Buy no GPUs: what is paid for holds")
 }
 
-// isShort says that what is paid for now would not hold this week at the cautious end.
+// isShort says that what is paid for now would not hold this week at capacity’s low end.
 func (f *facts) isShort() bool { return len(f.ShortNow) > 0 || f.Margin != nil && *f.Margin < 0 }
 
 // further are the replicas that it takes on top of those paid for.
@@ -157,7 +157,7 @@ func (f *facts) sayBusiest() candidate {
 	case f.MayBeOutOfReach():
 		return candidate{1, join(brought, "; if step times are at the long end of the band, no rate keeps the SLO."), join(brought, ".")}
 	case f.Known == 0:
-		return candidate{1, join(brought, " to "+replicas(f.Paid)+", and nothing says what one replica takes."), join(brought, ".")}
+		return candidate{1, join(brought, " to "+replicas(f.Paid)+", and nothing says what one replica handles."), join(brought, ".")}
 	case f.isShort():
 		return f.sayShort()
 	}
@@ -165,10 +165,10 @@ func (f *facts) sayBusiest() candidate {
 		return candidate{1, join(brought, " at p99 TTFT "+bounds(felt.P99, exact)+narrow+"s, limit "+setting(*felt.Limit)+"."), join(brought, ".")}
 	}
 	if h := f.Busiest; h.NeededReplicas != nil && h.HighNeeded != nil && *h.HighNeeded != *h.NeededReplicas {
-		return candidate{1, join(brought, fmt.Sprintf(", which takes %s, %s at the cautious end.", replicas(*h.NeededReplicas), count(*h.HighNeeded))), join(brought, ".")}
+		return candidate{1, join(brought, fmt.Sprintf(", which needs %s, %s at capacity’s low end.", replicas(*h.NeededReplicas), count(*h.HighNeeded))), join(brought, ".")}
 	}
 	if h := f.Busiest; h.NeededReplicas != nil {
-		return candidate{1, join(brought, ", which takes "+replicas(*h.NeededReplicas)+"."), join(brought, ".")}
+		return candidate{1, join(brought, ", which needs "+replicas(*h.NeededReplicas)+"."), join(brought, ".")}
 	}
 	return candidate{1, join(brought, "."), nil}
 }
@@ -304,13 +304,13 @@ func (f *facts) sayBroken() candidate {
 	symptom := f.symptomOf(f.Broken)
 	switch {
 	case symptom != nil && symptom.IsForGPUs:
-		return candidate{2, join(broke, " for want of GPUs: "+lower(said(symptom.Name))+"."), join(broke, " for want of GPUs.")}
+		return candidate{2, join(broke, " for lack of GPUs: "+lower(said(symptom.Name))+"."), join(broke, " for lack of GPUs.")}
 	case symptom != nil && f.wereShort(f.Broken):
-		return candidate{2, join(broke, ": "+lower(said(symptom.Name))+", and there were too few GPUs."), join(broke, ", also for want of GPUs.")}
+		return candidate{2, join(broke, ": "+lower(said(symptom.Name))+", and there were too few GPUs."), join(broke, ", also for lack of GPUs.")}
 	case symptom != nil:
-		return candidate{2, join(broke, " ("+lower(said(symptom.Name))+"), not for want of GPUs."), join(broke, ", not for want of GPUs.")}
+		return candidate{2, join(broke, " ("+lower(said(symptom.Name))+"), not for lack of GPUs."), join(broke, ", not for lack of GPUs.")}
 	case f.wereShort(f.Broken):
-		return candidate{2, join(broke, " for want of GPUs."), nil}
+		return candidate{2, join(broke, " for lack of GPUs."), nil}
 	case f.Known == 0:
 		return candidate{2, join(broke, "."), nil}
 	}

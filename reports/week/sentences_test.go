@@ -44,14 +44,14 @@ var weeks = []struct {
 }{
 	{"it fits, and a slow GPU broke the SLO", sample.Report(), "Buy no GPUs: 6 replicas hold with 17 % to spare",
 		[]string{"Tue 14:00 brought **41.0 requests/s** at p99 TTFT 0.5 to 0.75 s, limit 1 s.", "The 7th replica is needed in **the week of ", " at the earliest (+2.2 % a week, -0.6 to +5.0).",
-			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for want of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November.\n"}, nil},
+			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for lack of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November.\n"}, nil},
 	{"it does not fit: which hours, by how much, what it takes", sample.DoesNotFit(), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00",
 		[]string{"**29 hours from Mon 10:00 to Fri 14:00** needed up to **8 replicas**, 2 more than are paid for ($1,949 a week)", "**broke the SLO**"}, []string{"not known", "7th"}},
-	{"it does not fit at the cautious end alone", with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) }), "Buy 2 GPUs: 6 replicas may be 3 % short at Tue 14:00",
+	{"it does not fit at the low end alone", with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) }), "Buy 2 GPUs: 6 replicas may be 3 % short at Tue 14:00",
 		[]string{"**Tue 14:00** may have needed **7 replicas**, 1 more than are paid for ($974 a week), due now; Tue 14:00 brought 41.0 requests/s."}, nil},
 	{"it does not fit and the headroom is not known", with(sample.DoesNotFit(), func(r *week.Report) { r.Sums.LowHeadroom = nil }), "Buy 4 GPUs: 8 replicas are needed, 6 paid for", nil, nil},
 	{"the SLO broke by a slow GPU in an hour that had too few as well", with(sample.DoesNotFit(), func(r *week.Report) { r.Hours[4*24+10].HighNeeded = ptr(7) }), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00",
-		[]string{"Fri 10:00 and 11:00 **broke the SLO**, also for want of GPUs."}, nil},
+		[]string{"Fri 10:00 and 11:00 **broke the SLO**, also for lack of GPUs."}, nil},
 	{"one replica", with(changedTo(sample.Report(), 0, 1), func(r *week.Report) {
 		for i := range r.Hours {
 			if !r.Hours[i].IsMissing {
@@ -63,8 +63,8 @@ var weeks = []struct {
 		[]string{"Traffic **fell by 9.6 %** on last week (8.4 to 11)", "No 7th replica is needed in the next 12 weeks", "The capacity was measured on 11 November **at another shape** of requests and corrected by -0.8 %."}, []string{"missing"}},
 	{"much is missing", sample.Missing(), "Buy no GPUs: 6 replicas hold in the 108 hours known", []string{"**60 of 168 hours are missing**, and a busier one may be among them."}, nil},
 	{"the first week", sample.NoHistory(), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"broke the SLO", "missing"}, []string{"needed in"}},
-	{"no metrics of production", sample.NoMetrics(), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"Tue 14:00 brought **41.0 requests/s**, which takes 5 replicas, 6 at the cautious end."}, []string{"TTFT", "broke"}},
-	{"nothing says what a replica takes", sample.NoCapacity(), "Not known if 6 replicas hold: no capacity was found", []string{"Tue 14:00 brought **41.0 requests/s** to 6 replicas, and nothing says what one replica takes."}, []string{"needed in"}},
+	{"no metrics of production", sample.NoMetrics(), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"Tue 14:00 brought **41.0 requests/s**, which needs 5 replicas, 6 at capacity’s low end."}, []string{"TTFT", "broke"}},
+	{"nothing says what a replica handles", sample.NoCapacity(), "Not known if 6 replicas hold: no capacity was found", []string{"Tue 14:00 brought **41.0 requests/s** to 6 replicas, and nothing says what one replica handles."}, []string{"needed in"}},
 	{"no number of replicas keeps the SLO", sample.OutOfReach(), "No number of these GPUs keeps p99 TTFT from due at most 1 s", []string{"by rehearsal no rate keeps p99 TTFT from due at most 1 s."}, []string{"nothing says"}},
 	{"it rests on a rehearsal", sample.Rehearsed(), "Buy no GPUs: 6 replicas hold with 8 % to spare", []string{"The capacity is **rehearsed, not measured**"}, nil},
 	{"it rests on a month-old search", with(sample.Report(), func(r *week.Report) { r.Basis.AgeDays = ptr(45.2) }), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"The capacity was measured **45 days ago**."}, nil},
@@ -82,7 +82,7 @@ var weeks = []struct {
 	{"it broke the SLO though it had capacity, and nothing says why", with(sample.Report(), func(r *week.Report) { r.Symptoms = nil }), "Buy no GPUs: 6 replicas hold with 17 % to spare",
 		[]string{"Fri 10:00 and 11:00 **broke the SLO** though 6 replicas should hold; no symptom says why."}, nil},
 	{"it broke the SLO, and GPUs would have helped though there was room", with(sample.Report(), func(r *week.Report) { r.Symptoms[0].Name, r.Symptoms[0].IsForGPUs = "kv_full", true }), "Check before you buy: 6 replicas fit, yet the SLO broke",
-		[]string{"**broke the SLO** for want of GPUs: kv full."}, nil},
+		[]string{"**broke the SLO** for lack of GPUs: kv full."}, nil},
 }
 
 func TestSentences(t *testing.T) {

@@ -194,7 +194,7 @@ func (a *Asked) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, e
 // ofSearch is the sentence of a capacity that a search found.
 func (b *Basis) ofSearch(s *Search, measured *Capacity) string {
 	how := map[string]string{Measured: "Measured", Simulated: "Measured on a simulated server", Rehearsed: "Rehearsed by a search"}[s.Origin]
-	text := fmt.Sprintf("%s on %s with %s: one replica takes %s requests/s (%s)", how, s.EndedAt.UTC().Format("2 January 2006"), s.SourceName,
+	text := fmt.Sprintf("%s on %s with %s: one replica handles %s requests/s (%s)", how, s.EndedAt.UTC().Format("2 January 2006"), s.SourceName,
 		show.Figures(s.PerS), interval(s.LowPerS, s.HighPerS))
 	switch {
 	case s.Window == nil:
@@ -227,7 +227,7 @@ func (b *Basis) ofRehearsal() string {
 	if b.PerS == nil {
 		return "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
 	}
-	return fmt.Sprintf("No replica was measured: by rehearsal one takes %s requests/s (%s) of the busiest hour's lengths, if step times are within %s of the model's.",
+	return fmt.Sprintf("No replica was measured: by rehearsal one handles %s requests/s (%s) of the busiest hour's lengths, if step times are within %s of the model's.",
 		show.Figures(*b.PerS), interval(*b.LowPerS, b.HighPerS), show.Percent(*b.Band))
 }
 

@@ -1,4 +1,4 @@
-// Package fleet says what one replica takes of the shape of each hour of a week, and how many replicas each hour needs.
+// Package fleet says what one replica handles of the shape of each hour of a week, and how many replicas each hour needs.
 //
 //	shape.go    how requests of an hour look and how unevenly they come; which hours are alike
 //	server.go   one replica of a deployment by the bandwidth model, and what it takes of a shape, by rehearsal

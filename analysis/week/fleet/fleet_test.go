@@ -21,7 +21,7 @@ func within(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// A replica takes 3 requests/s (2.5 to 4) unless a line says otherwise.
+// A replica handles 3 requests/s (2.5 to 4) unless a line says otherwise.
 func TestReplicasOfAnHour(t *testing.T) {
 	for _, test := range []struct {
 		what                 string
@@ -262,7 +262,7 @@ func TestAnswersAreTheSame(t *testing.T) {
 	if sparse := first.Hours[2]; sparse.Needed == nil || *sparse.Needed != 1 {
 		t.Errorf("an hour with few requests needs %+v", sparse)
 	}
-	if b := first.Basis; b.Kind != Predicted || !strings.HasPrefix(b.Sentence, "No replica was measured: by rehearsal one takes ") || len(b.Curve) == 0 || *b.Allowed > 0.0501 {
+	if b := first.Basis; b.Kind != Predicted || !strings.HasPrefix(b.Sentence, "No replica was measured: by rehearsal one handles ") || len(b.Curve) == 0 || *b.Allowed > 0.0501 {
 		t.Errorf("basis %+v", b)
 	}
 	if c := first.Basis.Curve; !slices.IsSortedFunc(c, func(a, b Share) int { return int(math.Copysign(1, a.Missed-b.Missed)) }) || c[3].Low > c[3].Missed || c[3].High < c[3].Missed || c[len(c)-1].PerS < 1.3**first.Basis.PerS {

@@ -33,7 +33,7 @@ type Kept interface {
 type Asked struct {
 	Server  Server
 	Hours   []Hour
-	Search  *Search // that measured what a replica takes; nil: it is rehearsed alone
+	Search  *Search // that measured what a replica handles; nil: it is rehearsed alone
 	WeekEnd time.Time
 	Kept    Kept // nil: nothing is kept
 	Threads int  // 0: one a processor

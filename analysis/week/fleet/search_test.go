@@ -159,7 +159,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 		}
 		return answer.Basis.Sentence
 	}
-	want := "Measured on 1 October 2026 with day: one replica takes 2.50 requests/s (2.25 to 2.75), corrected to each hour's lengths by rehearsal; it is 52 days old."
+	want := "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), corrected to each hour's lengths by rehearsal; it is 52 days old."
 	if got := sentence(Hour{Shape: *s.Window}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -167,7 +167,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	for i := range other.Requests {
 		other.Requests[i].InputTokens = 5000
 	}
-	want = "Measured on 1 October 2026 with day: one replica takes 2.50 requests/s (2.25 to 2.75), corrected by rehearsal, because this week's lengths are others (distance 1.00); it is 52 days old."
+	want = "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), corrected by rehearsal, because this week's lengths are others (distance 1.00); it is 52 days old."
 	if got := sentence(Hour{Shape: other}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -182,7 +182,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	if s.Window != nil || s.HighPerS != nil || s.PerS != 10 || s.LowPerS != 10 {
 		t.Errorf("above_max: %+v", s)
 	}
-	want = "Measured on a simulated server on 20 November 2026 with day: one replica takes 10.0 requests/s (at least 10.0), used without a correction for this week's lengths, " +
+	want = "Measured on a simulated server on 20 November 2026 with day: one replica handles 10.0 requests/s (at least 10.0), used without a correction for this week's lengths, " +
 		"because that traffic is no longer in the warehouse; no real GPU was measured: this interval is of sampling alone, and every need and headroom also holds step times that are wrong by ±15.0 %."
 	if got := sentence(Hour{}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -25,7 +25,7 @@ type Server struct {
 	requests int // played at each point; 0: playedRequests
 }
 
-// Capacity is what one replica takes of a shape: the largest rate at which every objective holds. Its interval is a 90 % one.
+// Capacity is what one replica handles of a shape: the largest rate at which every objective holds. Its interval is a 90 % one.
 type Capacity struct {
 	PerS     float64 `json:"per_s"` // 0: no rate is small enough
 	LowPerS  float64 `json:"low_per_s"`
@@ -125,7 +125,7 @@ func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*pla
 	if err != nil {
 		return nil, err
 	}
-	// The window is made denser than a replica takes, and thinned: clones of a thin one would come in clumps.
+	// The window is made denser than a replica handles, and thinned: clones of a thin one would come in clumps.
 	shortest := float64(leastWindow) * min(1, float64(s.played())/playedRequests)
 	if slow, _ := shape.unevenness(60); slow > 0 { // a quarter of an hour has few minutes
 		shortest *= 3

@@ -32,9 +32,9 @@ func interval(centre float64, low, high *float64) string {
 }
 
 func capacityTitle(b week.Basis) string {
-	takes := fmt.Sprintf("A replica takes %s%srequests/s%s", rate(*b.RatePerS), thin, intervalOnly(b))
+	takes := fmt.Sprintf("A replica handles %s%srequests/s%s", rate(*b.RatePerS), thin, intervalOnly(b))
 	if b.Kind == "predicted" || b.Kind == "rehearsed" {
-		takes = fmt.Sprintf("Rehearsed, a replica takes %s%srequests/s%s", rate(*b.RatePerS), thin, intervalOnly(b))
+		takes = fmt.Sprintf("Rehearsed, a replica handles %s%srequests/s%s", rate(*b.RatePerS), thin, intervalOnly(b))
 	}
 	if b.Binding == "" {
 		return claim(takes)

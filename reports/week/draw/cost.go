@@ -25,16 +25,16 @@ func costPlan(r *week.Report) plan {
 			cost = *h.CostUSD
 		}
 		paid += cost
-		if h.HighNeeded != nil { // else no number may be enough at the cautious end
+		if h.HighNeeded != nil { // else no number may be enough at capacity’s low end
 			spare += math.Max(0, n.paid[i]-n.high[i]) * price
 		}
 	}
 	if r.Sums.CostUSD != nil {
 		paid = *r.Sums.CostUSD
 	}
-	f := Figure{Soft: fmt.Sprintf("By hour, at %s a GPU-hour (%s); needed at the cautious end", show.Dollars(price), r.Price.Source)}
+	f := Figure{Soft: fmt.Sprintf("By hour, at %s a GPU-hour (%s); needed at capacity’s low end", show.Dollars(price), r.Price.Source)}
 	if r.Price.Source == "" {
-		f.Soft = fmt.Sprintf("By hour, at %s a GPU-hour; needed at the cautious end", show.Dollars(price))
+		f.Soft = fmt.Sprintf("By hour, at %s a GPU-hour; needed at capacity’s low end", show.Dollars(price))
 	}
 	if r.Sums.MissingHours > 0 {
 		f.Soft += fmt.Sprintf("; not known for %s", show.Things(r.Sums.MissingHours, "hour", "hours"))
@@ -45,9 +45,9 @@ func costPlan(r *week.Report) plan {
 	case spare == 0:
 		f.Title = fmt.Sprintf("Every GPU of the %s paid was needed in every covered hour", show.Dollars(paid))
 	case len(n.short()) > 0:
-		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need; %s lacked some", show.Dollars(paid), show.Dollars(spare), show.Things(len(n.short()), "hour", "hours"))
+		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the need; %s lacked some", show.Dollars(paid), show.Dollars(spare), show.Things(len(n.short()), "hour", "hours"))
 	default:
-		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the cautious need", show.Dollars(paid), show.Dollars(spare))
+		f.Title = fmt.Sprintf("Of %s paid, %s bought GPUs beyond the need", show.Dollars(paid), show.Dollars(spare))
 	}
 	f.Label = f.Title + ". Cost by hour: what is paid and what was needed."
 	return plan{f, func(s *sheet) { drawCost(s, r, n, price) }}

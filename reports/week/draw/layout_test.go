@@ -247,7 +247,7 @@ func TestTitles(t *testing.T) {
 		{"need", sample.NoCapacity(), "How many of the 12 GPUs paid for were needed is not known"},
 		{"demand", sample.Report(), "Traffic grew by 3.5\u202f% on last week (2.3 to 4.7)"},
 		{"demand", sample.Falling(), "Traffic fell by 9.6\u202f% on last week (8.4 to 10.8)"},
-		{"capacity", sample.Report(), "A replica takes 8.41\u202frequests/s (7.98 to 8.86); time to first token from due binds"},
+		{"capacity", sample.Report(), "A replica handles 8.41\u202frequests/s (7.98 to 8.86); time to first token from due binds"},
 		{"felt", sample.Report(), "p99 TTFT broke its limit of 1\u202fs in 2 of 165 hours: Fri 10:00 and 11:00"},
 		{"forecast", sample.Report(), "The 7th replica is needed in the week of 18 January, 21 December at the earliest"},
 		{"forecast", sample.Falling(), "6 replicas hold through all 12 weeks of the forecast"},

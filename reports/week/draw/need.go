@@ -130,7 +130,7 @@ func (n needs) soft(r *week.Report) string {
 			words += ", which is rehearsed and not measured"
 		}
 	} else {
-		words += "; nothing says what a replica takes"
+		words += "; nothing says what a replica handles"
 	}
 	if r.Sums.MissingHours > 0 {
 		words += "; hatched: no data"
@@ -163,7 +163,7 @@ func (n needs) notes(s *sheet, r *week.Report) (notes []note, at []plot.Point) {
 		text := fmt.Sprintf("%s: %s GPUs", name, show.Count(n.centre[b]))
 		short := text
 		if n.high[b] > n.centre[b] {
-			text += fmt.Sprintf(", %s at the cautious end", show.Count(n.high[b]))
+			text += fmt.Sprintf(", %s at capacity’s low end", show.Count(n.high[b]))
 			short = fmt.Sprintf("%s: %s to %s GPUs", name, show.Count(n.centre[b]), show.Count(n.high[b]))
 		}
 		class, sign := "s", "○ "

@@ -116,7 +116,7 @@ func (p plan) changes(this week.Sums) []week.Change {
 // capacity is a search of eleven days ago, or none.
 func (p plan) capacity() week.Basis {
 	if p.basis == "none" {
-		return week.Basis{Sentence: "Nothing says what a replica takes: no search fits this deployment and it could not be rehearsed."}
+		return week.Basis{Sentence: "Nothing says what a replica handles: no search fits this deployment and it could not be rehearsed."}
 	}
 	b := week.Basis{Kind: p.basis, RatePerS: ptr(replicaRate), LowRatePerS: ptr(lowReplicaRate), HighRatePerS: ptr(highReplicaRate), Binding: "p99 ttft_from_due",
 		Correction: ptr(0.992), Rehearsals: 7, AllowedRatio: ptr(0.01), WindowRatePerS: ptr(6.83)}
@@ -324,7 +324,7 @@ func (p plan) do() week.Do {
 func (p plan) sentence(s week.Sums) string {
 	switch {
 	case s.LowHeadroom == nil:
-		return "Not known: nothing says what a replica takes"
+		return "Not known: nothing says what a replica handles"
 	case *s.LowHeadroom < 0:
 		return fmt.Sprintf("Buy GPUs: %d replicas are short by %.0f %%", p.replicas, -100**s.LowHeadroom)
 	}

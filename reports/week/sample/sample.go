@@ -109,7 +109,7 @@ func Rehearsed() *week.Report {
 	return p.report()
 }
 
-// NoCapacity is a week for which nothing says what a replica takes.
+// NoCapacity is a week for which nothing says what a replica handles.
 func NoCapacity() *week.Report {
 	p := usual()
 	p.basis = "none"

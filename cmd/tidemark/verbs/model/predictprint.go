@@ -38,10 +38,10 @@ func (f *predictFlags) printArgument(a analysis.Argument) error {
 		{"Assumed, because no flag gives it:", f.defaultsTable(a)},
 		{"Constants:", constantsTable(a.Constant)},
 	} {
-		fmt.Fprintln(f.App.Writer)
 		if len(part.table.Rows) == 0 {
 			continue
 		}
+		fmt.Fprintln(f.App.Writer)
 		if part.title != "" {
 			fmt.Fprintln(f.App.Writer, part.title)
 		}
@@ -59,6 +59,9 @@ func milliseconds(seconds float64) string { return show.Figures(1e3 * seconds) }
 // grows for as long as the load lasts.
 func answerLine(a analysis.Argument) string {
 	text := fmt.Sprintf("TPOT %s (%s), floor %s, ", show.Duration(a.TPOT), show.Range(a.Low, a.High), show.Duration(a.FloorTPOT))
+	if math.IsNaN(a.TPOT) {
+		text = "TPOT not known of one token, "
+	}
 	if math.IsInf(a.TTFT, 0) {
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
 			show.Figures(a.MostPerS()), show.Figures(a.Point.RequestsPerS))
@@ -157,6 +160,9 @@ func counted(n float64, thing string) string {
 // termsTable lists the terms, which add up to the TPOT, and below them two figures that
 // are not predictions: the floor, and weights over peak bandwidth.
 func termsTable(a analysis.Argument) analysis.Table {
+	if math.IsNaN(a.TPOT) {
+		return analysis.Table{}
+	}
 	row := kit.RowsOf(a.Bytes)[0]
 	table := kit.TableOf("term", "      ms", "share", "what it is")
 	add := func(name string, seconds float64, what string) {
@@ -282,6 +288,17 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	return table
 }
 
+// constantTime writes a time of a kernel or of the host.
+func constantTime(s float64) string {
+	switch {
+	case s < 1e-6:
+		return show.Figures(1e9*s) + " ns"
+	case s < 1e-3:
+		return show.Figures(1e6*s) + " us"
+	}
+	return show.Duration(s)
+}
+
 // timeOf writes the time of a queue that grows without end, or of which no formula knows, as a word.
 func timeOf(s float64) string {
 	if math.IsInf(s, 0) {
@@ -312,7 +329,11 @@ func (f *predictFlags) defaultsTable(a analysis.Argument) analysis.Table {
 	add(unsaid("tensor-parallel-size"), "tensor parallel", fmt.Sprint(max(p.TensorParallelSize, 1)), "one GPU unless said")
 	add(unsaid("engine"), "engine", p.Engine, "vllm unless said")
 	add(row.Number("engine_constants") == 0, "constants", "any engine's", "there are none of "+p.Engine)
-	add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
+	if version := row.Text("newest_fitted"); version != "" {
+		add(unsaid("engine-version"), "engine version", version, "the newest that constants were fitted to")
+	} else {
+		add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
+	}
 	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), limitsFrom(row))
 	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), limitsFrom(row))
 	how, also := scheduling(row)
@@ -354,7 +375,7 @@ func constantsTable(constants analysis.Table) analysis.Table {
 		value := show.Figures(row.Number("value"))
 		switch row.Text("unit") {
 		case "s":
-			value = show.Figures(1e6*row.Number("value")) + " us"
+			value = constantTime(row.Number("value"))
 		case "bytes":
 			value = kit.Gigabytes(row.Number("value")) + " GB"
 		}

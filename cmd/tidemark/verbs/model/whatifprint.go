@@ -269,7 +269,7 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 // whatIfAssumptions are the conditions under which the table holds, each once.
 func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
-		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
+		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by the low end of that.")
 	if f.isRehearsed {
 		said = append(said, "p99 TTFT and the SLO are rehearsed; \"at most\" and \"need\" stay the formulas': tidemark capacity rehearses those.")
 	}

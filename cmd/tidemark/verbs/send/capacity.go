@@ -55,7 +55,7 @@ func CapacityCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "capacity",
-		Usage:     "how many times this traffic a server takes within an SLO",
+		Usage:     "how many times this traffic a server handles within an SLO",
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends a few short runs, each at a multiple of the recorded traffic, and fits a
 model of the server to them. The answer is for the window of traffic that is

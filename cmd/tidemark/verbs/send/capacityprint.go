@@ -58,12 +58,23 @@ func (s *search) runForms(runs []capacity.Row) []analysis.Table {
 	short, least := kit.TableOf("run", "multiple", "missed", "verdict"), kit.TableOf("run", "multiple", "verdict")
 	for i, r := range runs {
 		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
-		verdict := endings.Mark(r.Verdict)
+		verdict := verdictInWords(r.Verdict)
 		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
 		short.Rows = append(short.Rows, []any{run, multiple, missed, verdict})
 		least.Rows = append(least.Rows, []any{run, multiple, verdict})
 	}
 	return []analysis.Table{full, short, least}
+}
+
+// verdictInWords says what a run's verdict means to those who do not know the search's own words.
+func verdictInWords(verdict string) string {
+	switch verdict {
+	case "hopeless":
+		return endings.Mark("not met") + ", stopped early"
+	case "late":
+		return "client late, not counted"
+	}
+	return endings.Mark(verdict)
 }
 
 // sentence is the answer in words.

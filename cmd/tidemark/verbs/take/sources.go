@@ -136,7 +136,7 @@ func writeFindings(b *strings.Builder, findings analysis.Table, width int) {
 	case known == 0:
 		fmt.Fprintf(b, "Sent as recorded, it misleads (!):\n")
 	default:
-		fmt.Fprintf(b, "Sent as recorded, it misleads (!); the rest is to know:\n")
+		fmt.Fprintf(b, "Sent as recorded, it misleads (!); the rest is worth knowing:\n")
 	}
 	for _, row := range findings.Rows {
 		mark := " "
