@@ -249,13 +249,17 @@ order by all`
 // readConstants reads the constants of a deployment by name and format: of 16-bit weights, of its own weight format and of its KV format.
 func readConstants(ctx context.Context, tx *sql.Tx, d deployed) (map[string]map[string]float64, error) {
 	all := map[string]map[string]float64{}
+	var version sql.NullString
+	if err := tx.QueryRowContext(ctx, "select coalesce(nullif(?, ''), macros.newest_fitted(?))", d.EngineVersion, d.Engine).Scan(&version); err != nil {
+		return nil, err
+	}
 	err := each(ctx, tx, `
 select
     name,
     format,
     constant.value
-from macros.constants_for(?::varchar, ?::varchar, nullif(?::varchar, ''), list_distinct(['bf16', ?, ?]), '')`,
-		[]any{d.GPU, d.Engine, d.EngineVersion, d.Quantization, d.KVCacheDtype}, func(scan func(...any) error) error {
+from macros.constants_for(?::varchar, ?::varchar, ?::varchar, list_distinct(['bf16', ?, ?]), '')`,
+		[]any{d.GPU, d.Engine, version, d.Quantization, d.KVCacheDtype}, func(scan func(...any) error) error {
 			var name, format string
 			var value float64
 			err := scan(&name, &format, &value)

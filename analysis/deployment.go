@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,11 +46,24 @@ func Resolve(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployme
 
 // deploy is Resolve, with the row that macros.deployment has for it.
 func deploy(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, deploymentRow, error) {
+	return deployWith(ctx, db, d, nil)
+}
+
+// deployWith is deploy with constants that come before those of the warehouse, by "name format"; nil: none does.
+func deployWith(ctx context.Context, db *sql.DB, d deployment.Deployment, constants map[string]float64) (deployment.Deployment, deploymentRow, error) {
 	d, err := checked(ctx, db, d)
 	if err != nil {
 		return deployment.Deployment{}, deploymentRow{}, err
 	}
 	resolved, made := d, deploymentRow{}
+	from, args := fromDeployment, []any{d.SQL()}
+	if constants != nil {
+		text, err := json.Marshal(constants)
+		if err != nil {
+			return deployment.Deployment{}, deploymentRow{}, fmt.Errorf("deployment: %w", err)
+		}
+		from, args = "\nfrom macros.deployment($1::json, of_constants := $2::json::map(varchar, double)) as d", append(args, string(text))
+	}
 	var problem sql.NullString
 	err = db.QueryRowContext(ctx, `
 select
@@ -62,7 +76,7 @@ select
     d.max_num_seqs,
     d.max_num_batched_tokens,
     macros.sharing_problem(d),
-    `+rowColumns+fromDeployment, d.SQL()).Scan(
+    `+rowColumns+from, args...).Scan(
 		&resolved.GPU, &resolved.CatalogModel, &resolved.TensorParallelSize, &resolved.Quantization, &resolved.KVCacheDtype,
 		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &problem, &made.row, &made.structure,
 	)

@@ -74,7 +74,12 @@ var ErrDoesNotFit = errors.New("does not fit")
 // LoadStepCost evaluates the step macros for a deployment, in three queries: it is resolved, then come the factors, then the curves. ErrDoesNotFit is an error, because a
 // simulator with such a deployment would start and then serve nothing; the Deployment of the cost is there also then.
 func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
-	resolved, made, err := deploy(ctx, db, d)
+	return loadStepCost(ctx, db, d, nil)
+}
+
+// loadStepCost is LoadStepCost with constants that come before those of the warehouse; nil: none does.
+func loadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment, constants map[string]float64) (StepCost, error) {
+	resolved, made, err := deployWith(ctx, db, d, constants)
 	if err != nil {
 		return StepCost{}, err
 	}

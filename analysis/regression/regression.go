@@ -173,7 +173,7 @@ func (f *fitter) step() (float64, error) {
 		}
 	}
 	var err error
-	if f.covariance, err = inverse(normal); err != nil {
+	if f.covariance, err = Inverse(normal); err != nil {
 		return 0, err
 	}
 	moved := 0.0
@@ -224,8 +224,8 @@ func (f *fitter) result() Fit {
 	return fit
 }
 
-// inverse is that of a symmetric positive definite matrix, by Gauss-Jordan elimination. Such a matrix needs no pivoting.
-func inverse(matrix [][]float64) ([][]float64, error) {
+// Inverse is that of a symmetric positive definite matrix, by Gauss-Jordan elimination. Such a matrix needs no pivoting.
+func Inverse(matrix [][]float64) ([][]float64, error) {
 	n := len(matrix)
 	wide := make([][]float64, n)
 	for i, row := range matrix {

@@ -37,6 +37,7 @@ type calibrateFlags struct {
 	kit.Deployment
 	points        string
 	isDry, isList bool
+	isStepped     bool
 	forgotten     *int64
 }
 
@@ -55,6 +56,11 @@ minor version uses it. Drafts, invalid and simulated runs and those on a
 shared server are refused. Where the median error would grow, nothing is
 stored and the exit code is 1.
 
+With --steps the runs' requests are played step by step on the model of the
+whole server, and first tokens are fitted as well: that tells its API server
+and its host from its GPU. "tidemark profile show calibration --gpu ... --model
+..." makes a run of three minutes that tells most.
+
 With --points the measurements are the rows of a CSV instead, as "predict
 --points" reads them: results of other tools, or hours of a server's metrics.
 
@@ -64,6 +70,7 @@ Examples:
 		Flags: f.TableFlags(append(
 			f.Deployment.Flags(),
 			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not", Destination: &f.points},
+			&cli.BoolFlag{Name: "steps", Usage: "fit the whole server by playing the runs step by step", Destination: &f.isStepped},
 			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing", Destination: &f.isDry},
 			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations", Destination: &f.isList},
 			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants", Action: kit.Said(&f.forgotten)},
@@ -78,6 +85,8 @@ func (f *calibrateFlags) run() error {
 	switch {
 	case f.isList && isForget || (f.isList || isForget) && (f.Args.Len() > 0 || f.isDry || f.points != ""):
 		return hint.Misuse("calibrate: runs, --points, --list and --forget exclude each other")
+	case f.isStepped && (f.points != "" || f.isList || isForget):
+		return hint.Misuse("calibrate: --steps is for runs").Hint("leave it out, or name runs")
 	case f.points != "" && f.Args.Len() > 0:
 		return hint.Misuse("calibrate: runs or --points, not both").Hint("a run is calibrated on by its requests; take it in and name it alone")
 	case f.points == "" && flag != "":
@@ -134,6 +143,9 @@ func (f *calibrateFlags) fitCalibration(ctx context.Context, w *warehouse.Wareho
 		runs, err := analysis.RunIDs(ctx, w.DB(), f.Args.Slice())
 		if err != nil {
 			return analysis.Calibration{}, err
+		}
+		if f.isStepped {
+			return analysis.CalibrateServer(ctx, w.DB(), runs, time.Now())
 		}
 		return analysis.Calibrate(ctx, w.DB(), runs, time.Now())
 	}

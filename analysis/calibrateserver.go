@@ -1,0 +1,443 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"tidemark/analysis/regression"
+	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/hint"
+	"tidemark/internal/stat"
+	"tidemark/replay/plan"
+)
+
+// CalibrateServer fits what the terms of a time per token cannot tell apart: the constants of a whole server, API server and host with it.
+// The requests of the runs are played on the engine model, step by step, and the constants are moved until first tokens and times per token
+// come as they were measured. Like every calibration it keeps each constant near its prior, and says which the runs do not tell.
+//
+// Residuals are logarithms of played over measured, of four figures of each class of requests of each run: median and 90th percentile of TTFT,
+// mean and 95th percentile of TPOT. Far ones count linearly (pseudo-Huber loss, Charbonnier et al. 1997). The steps are Gauss-Newton's, with
+// differences of whole plays for derivatives.
+
+// serverConstants are those that a play depends on. spread is the prior: the standard deviation of the logarithm around the constant before.
+// What belongs to the machine of the server, and not to its GPU, is free: half and double are nothing unusual.
+var serverConstants = []struct {
+	term, name string
+	spread     float64
+	isOf       string // "kv": of the cache's format; empty: of any
+	scale      func(c *StepCost, factor float64)
+}{
+	{"layers", "layer_s", 0.1, "", func(c *StepCost, f float64) { c.fixedS *= f }},
+	{"sequences", "sequence_s", 0.7, "", func(c *StepCost, f float64) { c.sequenceS *= f }},
+	{"kv", "kv_bandwidth_ratio", 0.06, "kv", func(c *StepCost, f float64) { c.contextS /= f; c.windowS /= f }},
+	{"prompts", "mixed_prompt_ratio", 0.15, "", func(c *StepCost, f float64) { c.mixedPromptRatio *= f }},
+	{"launches", "launch_layer_s", 0.5, "", func(c *StepCost, f float64) { c.launchS *= f }},
+	{"prompts", "chunk_s", 0.5, "", func(c *StepCost, f float64) { c.promptS *= f }},
+	{"way in", "request_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.Way, f) }},
+	{"admission", "admission_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.Admission, f) }},
+	{"admission", "admission_token_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.AdmissionToken, f) }},
+	{"sending", "send_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.Send, f) }},
+	{"sending", "send_token_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.SendToken, f) }},
+	{"sending", "send_crowd_s", 0.5, "", func(c *StepCost, f float64) { scaleTime(&c.frontend.SendCrowd, f) }},
+}
+
+func scaleTime(d *time.Duration, factor float64) {
+	*d = time.Duration(math.Round(float64(*d) * factor))
+}
+
+// playedFigures are the figures of a class, and how far each may be off by chance: the deviation of its logarithm.
+var playedFigures = [...]struct {
+	tolerance float64
+	of        func(ttft, tpot []float64) float64 // of sorted values
+}{
+	{0.06, func(ttft, _ []float64) float64 { return stat.Quantile(ttft, 0.5) }},
+	{0.08, func(ttft, _ []float64) float64 { return stat.Quantile(ttft, 0.9) }},
+	{0.02, func(_, tpot []float64) float64 { return stat.Mean(tpot) }},
+	{0.03, func(_, tpot []float64) float64 { return stat.Quantile(tpot, 0.95) }},
+}
+
+// leastPlayed is the smallest class of requests whose figures count.
+const leastPlayed = 8
+
+// serverRun is a run to be played: its requests, how they were sent, and what was measured of each class.
+type serverRun struct {
+	id       string
+	closed   int // clients of a closed loop; 0: the requests come when they came
+	requests []plan.Request
+	isFirst  []bool // warm-up: played, not compared
+	measured map[string][]float64
+	count    int
+}
+
+// CalibrateServer fits the constants of a server to runs on it. It stores nothing; Keep does. It refuses what Calibrate refuses.
+func CalibrateServer(ctx context.Context, db *sql.DB, runs []string, now time.Time) (Calibration, error) {
+	warnings, err := checkRuns(ctx, db, runs)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	read, err := readUncalibrated(ctx, db, runs)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	builtIn := map[string]float64{}
+	for name, formats := range read.constants {
+		for format, value := range formats {
+			builtIn[name+" "+format] = value
+		}
+	}
+	var fit serverFit
+	c := Calibration{MadeAt: now.UTC(), Runs: runs, Deployment: read.deployments[0].Deployment, Warnings: warnings}
+	for _, run := range runs {
+		r, t, err := readServerRun(ctx, db, run)
+		if err != nil {
+			return c, fmt.Errorf("calibrate: %w", err)
+		}
+		if len(fit.runs) == 0 {
+			if fit.cost, err = loadStepCost(ctx, db, t.Deployment, builtIn); err != nil {
+				return c, fmt.Errorf("calibrate: %w", err)
+			}
+		}
+		fit.runs = append(fit.runs, r)
+		c.Requests += int64(r.count)
+	}
+	if err := fit.solve(ctx); err != nil {
+		return c, fmt.Errorf("calibrate: %w", err)
+	}
+	c.Weight = float64(len(fit.before))
+	c.Before, c.After = figureError(fit.before), figureError(fit.after)
+	c.Constants = fit.constants(read)
+	return c, nil
+}
+
+// PlayedFigures are the names of the figures of a PlayedClass.
+var PlayedFigures = [...]string{"TTFT p50", "TTFT p90", "TPOT mean", "TPOT p95"}
+
+// PlayedClass is what a play of a run says of a class of its requests beside what was measured, seconds.
+type PlayedClass struct {
+	Class            string
+	Measured, Played [len(playedFigures)]float64
+}
+
+// PlayRun plays the requests of a run on the engine model of its deployment. constants, by "name format", come before those of the warehouse.
+func PlayRun(ctx context.Context, db *sql.DB, run string, constants map[string]float64) (all []PlayedClass, err error) {
+	r, t, err := readServerRun(ctx, db, run)
+	if err != nil {
+		return nil, err
+	}
+	cost, err := loadStepCost(ctx, db, t.Deployment, constants)
+	if err != nil {
+		return nil, err
+	}
+	played, err := r.play(ctx, cost)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	for _, class := range slices.Sorted(maps.Keys(r.measured)) {
+		all = append(all, PlayedClass{class, [len(playedFigures)]float64(r.measured[class]), [len(playedFigures)]float64(played[class])})
+	}
+	return all, nil
+}
+
+// readServerRun reads what a run sent and saw.
+func readServerRun(ctx context.Context, db *sql.DB, run string) (r *serverRun, t RunTraffic, err error) {
+	if err := t.readManifest(ctx, db, run); err != nil {
+		return nil, t, err
+	}
+	r = &serverRun{id: run, closed: t.MaxConcurrency, measured: map[string][]float64{}}
+	ttft, tpot := map[string][]float64{}, map[string][]float64{}
+	var cached, prompts float64
+	err = each(ctx, db, `
+select
+    sent_s,
+    coalesce(input_tokens_reported, input_tokens),
+    received_tokens,
+    coalesce(cached_tokens, 0),
+    coalesce(class, ''),
+    is_warm_up,
+    ttft_s,
+    coalesce(tpot_s, 0)
+from staging.requests
+where run_id = ?
+    and is_success
+    and received_tokens > 0
+order by
+    case when ? > 0 then seq else sent_s end,
+    seq`, []any{run, r.closed}, func(scan func(...any) error) error {
+		var q plan.Request
+		var sentS, first, each float64
+		var found int
+		var isFirst bool
+		err := scan(&sentS, &q.InputTokens, &q.OutputTokens, &found, &q.Class, &isFirst, &first, &each)
+		q.Seq = int64(len(r.requests))
+		if r.closed == 0 {
+			q.Due = time.Duration(sentS * float64(time.Second))
+		}
+		cached, prompts = cached+float64(found), prompts+float64(q.InputTokens)
+		r.requests, r.isFirst = append(r.requests, q), append(r.isFirst, isFirst)
+		if !isFirst {
+			r.count++
+			ttft[q.Class] = append(ttft[q.Class], first)
+			if each > 0 {
+				tpot[q.Class] = append(tpot[q.Class], each)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, t, fmt.Errorf("run %s: %w", run, err)
+	}
+	if cached > 0.05*prompts {
+		return nil, t, hint.Errorf("run %s: %.0f %% of its prompt tokens were found in the prefix cache, and a play of lengths does not know which", run, 100*cached/prompts).
+			Hint("calibrate on prompts that share nothing: --cache cold")
+	}
+	r.measured = figuresOf(ttft, tpot)
+	if len(r.measured) == 0 {
+		return nil, t, hint.Errorf("run %s: no class has %d requests of more than one token to go by", run, leastPlayed).Hint("send more of them")
+	}
+	return r, t, nil
+}
+
+// figuresOf are those of each class that is large enough.
+func figuresOf(ttft, tpot map[string][]float64) map[string][]float64 {
+	all := map[string][]float64{}
+	for class := range ttft {
+		if len(ttft[class]) < leastPlayed || len(tpot[class]) < leastPlayed {
+			continue
+		}
+		slices.Sort(ttft[class])
+		slices.Sort(tpot[class])
+		for _, figure := range playedFigures {
+			all[class] = append(all[class], figure.of(ttft[class], tpot[class]))
+		}
+	}
+	return all
+}
+
+// play gives the figures of a run on a server of these costs.
+func (r *serverRun) play(ctx context.Context, cost StepCost) (map[string][]float64, error) {
+	s := rehearsal.Settings{Engine: cost.Engine(), IsCold: true}
+	s.Engine.MaxModelLen = s.Engine.KVBlocks * s.Engine.BlockSize
+	if r.closed > 0 {
+		s.Mode, s.MaxConcurrency = "closed", r.closed
+	}
+	ttft, tpot := map[string][]float64{}, map[string][]float64{}
+	err := rehearsal.Play(ctx, s, func(yield func(plan.Request, error) bool) {
+		for _, q := range r.requests {
+			if !yield(q, nil) {
+				return
+			}
+		}
+	}, func(q *rehearsal.Request) error {
+		if r.isFirst[q.Seq] || q.Failure != "" {
+			return nil
+		}
+		ttft[q.Class] = append(ttft[q.Class], (q.First - q.Sent).Seconds())
+		if q.OutputTokens > 1 {
+			tpot[q.Class] = append(tpot[q.Class], q.TPOT().Seconds())
+		}
+		return nil
+	})
+	return figuresOf(ttft, tpot), err
+}
+
+// serverFit is a fit in progress. at has the logarithm of each constant over its prior.
+type serverFit struct {
+	cost          StepCost // with the constants before
+	runs          []*serverRun
+	free          []int // places in serverConstants of those that the engine's version has
+	at            []float64
+	covariance    [][]float64
+	before, after []float64 // residuals
+}
+
+// solve moves the constants until nothing gets better, at most a dozen times.
+func (f *serverFit) solve(ctx context.Context) (err error) {
+	for i, of := range serverConstants {
+		moved := f.cost
+		if of.scale(&moved, 1.5); !moved.isAs(f.cost) {
+			f.free = append(f.free, i)
+		}
+	}
+	f.at = make([]float64, len(f.free))
+	if f.before, err = f.residuals(ctx, f.at); err != nil {
+		return err
+	}
+	f.after = f.before
+	for range 12 {
+		slopes, err := f.slopes(ctx)
+		if err != nil {
+			return err
+		}
+		step, err := f.step(slopes)
+		if err != nil {
+			return err
+		}
+		better := false
+		for share := 1.0; share > 0.1 && !better; share /= 2 {
+			next := make([]float64, len(f.at))
+			for a := range next {
+				next[a] = f.at[a] + share*max(-1, min(1, step[a]))
+			}
+			residuals, err := f.residuals(ctx, next)
+			if err != nil {
+				return err
+			}
+			if better = f.loss(residuals, next) < f.loss(f.after, f.at)-1e-3; better {
+				f.at, f.after = next, residuals
+			}
+		}
+		if !better {
+			return nil
+		}
+	}
+	return nil
+}
+
+// isAs says whether two costs are the same in what serverConstants change.
+func (c StepCost) isAs(o StepCost) bool {
+	return c.fixedS == o.fixedS && c.sequenceS == o.sequenceS && c.contextS == o.contextS && c.mixedPromptRatio == o.mixedPromptRatio &&
+		c.launchS == o.launchS && c.promptS == o.promptS && c.frontend == o.frontend
+}
+
+// residuals are ln(played / measured), each over its tolerance.
+func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64, err error) {
+	cost := f.cost
+	for a, i := range f.free {
+		serverConstants[i].scale(&cost, math.Exp(at[a]))
+	}
+	for _, r := range f.runs {
+		played, err := r.play(ctx, cost)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", r.id, err)
+		}
+		for _, class := range slices.Sorted(maps.Keys(r.measured)) {
+			for k, measured := range r.measured[class] {
+				all = append(all, math.Log(played[class][k]/measured)/playedFigures[k].tolerance)
+			}
+		}
+	}
+	return all, nil
+}
+
+// slopes are the derivatives of the residuals by each logarithm: of 5 %, because a play is not smooth.
+func (f *serverFit) slopes(ctx context.Context) ([][]float64, error) {
+	const by = 0.05
+	slopes := make([][]float64, len(f.free))
+	for a := range f.free {
+		var ends [2][]float64
+		for side, sign := range []float64{-1, 1} {
+			at := slices.Clone(f.at)
+			at[a] += sign * by
+			residuals, err := f.residuals(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			ends[side] = residuals
+		}
+		for k := range ends[0] {
+			slopes[a] = append(slopes[a], (ends[1][k]-ends[0][k])/(2*by))
+		}
+	}
+	return slopes, nil
+}
+
+func (f *serverFit) loss(residuals, at []float64) (sum float64) {
+	for _, r := range residuals {
+		sum += 2 * (math.Sqrt(1+r*r) - 1)
+	}
+	for a, i := range f.free {
+		sum += at[a] * at[a] / (serverConstants[i].spread * serverConstants[i].spread)
+	}
+	return sum
+}
+
+// step is a Gauss-Newton step, with the priors as further residuals.
+func (f *serverFit) step(slopes [][]float64) ([]float64, error) {
+	n := len(f.free)
+	normal, right := make([][]float64, n), make([]float64, n)
+	for a, i := range f.free {
+		precision := 1 / (serverConstants[i].spread * serverConstants[i].spread)
+		normal[a] = make([]float64, n)
+		normal[a][a], right[a] = precision, -precision*f.at[a]
+		for k, r := range f.after {
+			weight := 1 / math.Sqrt(1+r*r)
+			for b := range f.free {
+				normal[a][b] += weight * slopes[a][k] * slopes[b][k]
+			}
+			right[a] -= weight * slopes[a][k] * r
+		}
+	}
+	covariance, err := regression.Inverse(normal)
+	if err != nil {
+		return nil, err
+	}
+	f.covariance = covariance
+	step := make([]float64, n)
+	for a := range step {
+		for b := range step {
+			step[a] += covariance[a][b] * right[b]
+		}
+	}
+	return step, nil
+}
+
+// constants are the fitted ones, with 90 % intervals. One that the runs tell no more of than its prior did keeps its value.
+func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
+	for i, of := range serverConstants {
+		format := "*"
+		if of.isOf == "kv" {
+			format = read.deployments[0].KVCacheDtype
+		}
+		before := read.constant(of.name, format)
+		if format == "*" {
+			before = read.constant(of.name, "bf16")
+		}
+		c := CalibratedConstant{Term: of.term, Name: of.name, Format: format, Before: before, Value: before, Low: math.NaN(), High: math.NaN()}
+		place := slices.Index(f.free, i)
+		if place < 0 {
+			c.Held = "not known of this version of the engine"
+			all = append(all, c)
+			continue
+		}
+		deviation := math.Sqrt(f.covariance[place][place])
+		if deviation > 0.8*of.spread {
+			c.Held = "these runs tell no more of it than was known"
+		} else {
+			const spreads90 = 1.645
+			value := func(away float64) float64 { return f.valueOf(of.name, before, math.Exp(f.at[place]+away)) }
+			c.Value, c.Low, c.High = value(0), value(-spreads90*deviation), value(spreads90*deviation)
+		}
+		all = append(all, c)
+		if of.name == "admission_token_s" { // the thread's time for a token of a prompt is all that there is
+			c.Name = "request_token_s"
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// valueOf is a constant times a factor. request_s holds all that a lone request takes beside its steps; only its way in is scaled.
+func (f *serverFit) valueOf(name string, before, factor float64) float64 {
+	if name == "request_s" {
+		return before + (factor-1)*f.cost.frontend.Way.Seconds()
+	}
+	return before * factor
+}
+
+// figureError says how far the figures were off, as errors of a fit.
+func figureError(residuals []float64) FitError {
+	var off []float64
+	bias := 0.0
+	for i, r := range residuals {
+		error := math.Exp(r*playedFigures[i%len(playedFigures)].tolerance) - 1
+		off = append(off, math.Abs(error))
+		bias += error / float64(len(residuals))
+	}
+	slices.Sort(off)
+	return FitError{stat.Median(off), bias}
+}
