@@ -107,6 +107,29 @@ where run_id = ?
 order by seq`, runID)
 }
 
+// EngineTime says in a sentence where the time of a run's engine went; none where its steps are not known, or no share of their time is.
+func EngineTime(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {
+	table, err := ask(ctx, db, `
+with kinds as (
+    select
+        sum(steps) as steps,
+        sum(time_ratio) as time_ratio,
+        case kind when 'decode' then 'decoding alone' when 'mixed' then 'decoding and prompts' when 'prefill' then 'prompts alone' else 'the GPU waiting' end as words,
+        case kind when 'decode' then 0 when 'mixed' then 1 when 'prefill' then 2 else 3 end as place
+    from marts.step_kinds
+    where run_id = ?
+        and time_ratio > 0
+    group by kind
+)
+
+select
+    macros.count_text(sum(steps)) || ' engine steps; of the time with requests in flight '
+    || string_agg(macros.percent_text(time_ratio) || ' ' || words, ', ' order by place) as sentence
+from kinds
+having count(*) > 0`, runID)
+	return column(table, 0), err
+}
+
 // Steps has a row for each step of an experiment.
 func Steps(ctx context.Context, db *sql.DB, seriesID string) (Table, error) {
 	return ask(ctx, db, "from marts.steps where series_id = ? order by series_row", seriesID)

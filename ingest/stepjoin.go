@@ -51,7 +51,7 @@ const (
 	earliestS   = 1.0  // a first token may come so much before its step, whose instant may be a whole second
 	latestS     = 3.0  // and so much after it, where an API server sends many at once
 	mostSkewS   = 60.0 // between clocks that are both right
-	clockStepS  = 0.25
+	clockStepS  = 0.25 // to which both are compared
 )
 
 // flow are prompt tokens over time, in order.
@@ -283,12 +283,13 @@ group by runs.run_id`, runID).Scan(&r.startedAt, &begin, &end, &r.isShared)
 	r.beginS, r.endS = begin.Float64, end.Float64
 	err = r.prompt.read(ctx, db, `
 select
-    first_token_s,
-    greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1)
+    (floor(first_token_s / $2) + 0.5e0) * $2 as at_s,
+    sum(greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1))
 from staging.requests
-where run_id = ?
+where run_id = $1
     and first_token_s is not null
-order by 1`, runID)
+group by at_s
+order by at_s`, runID, clockStepS)
 	if err == nil && len(r.prompt.atS) == 0 {
 		return r, hint.Errorf("run %s has no first token, by which steps could be found", runID).Hint("see how its requests failed: tidemark diagnose %s", runID)
 	}
@@ -333,6 +334,9 @@ func (s *steps) place(r promptTimes) (StepJoin, error) {
 	for _, rightS := range s.offsetsOf(r.startedAt) {
 		for skewS := -mostSkewS; skewS <= mostSkewS; skewS += clockStepS {
 			try(rightS+skewS, skewS)
+		}
+		if best.MissingRatio <= mostForeign && best.ForeignRatio <= mostForeign {
+			break // the zones are in the order of how likely they are
 		}
 	}
 	best.RunID, best.beginS, best.endS = r.runID, r.beginS-earliestS, r.endS+earliestS

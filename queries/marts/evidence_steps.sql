@@ -10,7 +10,7 @@
 with steps as (
     select
         *,
-        not is_by_api_server or decode_requests < 5e3 * step_s as is_of_engine
+        not is_by_api_server or decode_requests < 5e3 * predicted_step_s as is_of_engine -- not by the measured step: that would choose the slow ones
     from marts.step_gap
 ),
 

@@ -92,6 +92,13 @@ func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID str
 	} else {
 		c.Tell("%s", verdict.FirstLine())
 	}
+	sentences, err := analysis.EngineTime(ctx, w.DB(), runID)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range sentences {
+		c.Tell("%s", sentence)
+	}
 	if c.IsForPrograms() {
 		return c.PrintAnswer(analysis.Certificate(ctx, w.DB(), runID))
 	}
