@@ -255,7 +255,7 @@ type serverFit struct {
 	before, after []float64 // residuals
 }
 
-// solve moves the constants until nothing gets better, at most a dozen times.
+// solve moves the constants until nothing gets better, with finer and finer slopes: a play is not smooth.
 func (f *serverFit) solve(ctx context.Context) (err error) {
 	for i, of := range serverConstants {
 		moved := f.cost
@@ -268,8 +268,9 @@ func (f *serverFit) solve(ctx context.Context) (err error) {
 		return err
 	}
 	f.after = f.before
-	for range 12 {
-		slopes, err := f.slopes(ctx)
+	by := 0.2
+	for range 16 {
+		slopes, err := f.slopes(ctx, by)
 		if err != nil {
 			return err
 		}
@@ -292,7 +293,9 @@ func (f *serverFit) solve(ctx context.Context) (err error) {
 			}
 		}
 		if !better {
-			return nil
+			if by /= 2; by < 0.02 {
+				break
+			}
 		}
 	}
 	return nil
@@ -324,9 +327,8 @@ func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64,
 	return all, nil
 }
 
-// slopes are the derivatives of the residuals by each logarithm: of 5 %, because a play is not smooth.
-func (f *serverFit) slopes(ctx context.Context) ([][]float64, error) {
-	const by = 0.05
+// slopes are the derivatives of the residuals by each logarithm, from plays that far to both sides.
+func (f *serverFit) slopes(ctx context.Context, by float64) ([][]float64, error) {
 	slopes := make([][]float64, len(f.free))
 	for a := range f.free {
 		var ends [2][]float64

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -88,31 +85,12 @@ type engine struct {
 func (e engine) serve(t *testing.T, run string, n int) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 5))
-	var rows []string
-	settings := rehearsal.Settings{Engine: e.cost.Engine(), KeepsTokens: e.isTiming}
-	settings.Engine.MaxModelLen = 32768
-	err := rehearsal.Play(t.Context(), settings, func(yield func(plan.Request, error) bool) {
-		at := 0.0
-		for i := range n {
-			at += random.ExpFloat64() / e.perS
-			r := plan.Request{Seq: int64(i), Due: time.Duration(at * 1e9)}
-			r.InputTokens, r.OutputTokens = 1+int(random.ExpFloat64()*e.input), 1+int(random.ExpFloat64()*e.output)
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
-		var offsets []string
-		for _, at := range r.Tokens {
-			offsets = append(offsets, strconv.FormatInt((at-r.Sent).Microseconds(), 10))
-		}
-		rows = append(rows, fmt.Sprintf("('%s', %d, false, %d, %d, %[5]v, %[5]v, %v, %v, %[7]v, %[4]d, [%[8]s])",
-			run, r.Seq, r.InputTokens, r.OutputTokens, r.Sent.Seconds(), r.First.Seconds(), r.Last.Seconds(), strings.Join(offsets, ",")))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	requests := make([]plan.Request, n)
+	at := 0.0
+	for i := range requests {
+		at += random.ExpFloat64() / e.perS
+		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(at * 1e9)}
+		requests[i].InputTokens, requests[i].OutputTokens = 1+int(random.ExpFloat64()*e.input), 1+int(random.ExpFloat64()*e.output)
 	}
-	return `insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s,
-		first_token_s, last_token_s, done_s, output_tokens_reported, chunk_offsets_us) values ` + strings.Join(rows, ",\n")
+	return playedRows(t, run, e.cost, requests, e.isTiming)
 }

@@ -1,0 +1,98 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/internal/deployment"
+	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/store/warehouse/warehousetest"
+	"tidemark/replay/plan"
+)
+
+// A server whose machine and GPU are others than the built-in constants say answers the plan that was made for it, and the constants are found
+// back: all within their intervals, and those that the plan is made to tell within 5 %.
+func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
+	w := open(t)
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
+	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, takes, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if takes > 3*time.Minute || len(requests) < 1000 {
+		t.Errorf("%d requests in %v; want more than a thousand in at most three minutes", len(requests), takes)
+	}
+	truth := map[string]float64{"layer_s": 1.08, "mixed_prompt_ratio": 0.9, "launch_layer_s": 0.7, "admission_s": 0.6, "send_token_s": 1.3}
+	warehousetest.Put(t, w, manifest("other", d, len(requests), `"is_simulated": false`), playedRows(t, "other", alteredCost(t, w, d, truth), requests, false))
+	c, err := analysis.CalibrateServer(t.Context(), w.DB(), []string{"other"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range c.Constants {
+		factor, isAltered := truth[one.Name]
+		if !isAltered {
+			factor = 1
+		}
+		want := one.Before * factor
+		if one.Held == "" && (want < one.Low || want > one.High) {
+			t.Errorf("%s: truly %v, the interval is %v to %v", one.Name, want, one.Low, one.High)
+		}
+		if isAltered && (one.Value < 0.95*want || one.Value > 1.05*want) {
+			t.Errorf("%s: %v (%s), truly %v", one.Name, one.Value, one.Held, want)
+		}
+	}
+	if c.Before.Median < 0.03 || c.After.Median > 0.01 {
+		t.Errorf("off by %.3f before and %.3f after; want more than 0.03 and less than 0.01", c.Before.Median, c.After.Median)
+	}
+}
+
+// playedRows gives the insert of a run in which a server of these costs answered the requests.
+func playedRows(t *testing.T, run string, cost analysis.StepCost, requests []plan.Request, keepsTokens bool) string {
+	t.Helper()
+	var rows insertedRows
+	settings := rehearsal.Settings{Engine: cost.Engine(), IsCold: true, KeepsTokens: keepsTokens}
+	settings.Engine.MaxModelLen = 32768
+	err := rehearsal.Play(t.Context(), settings, func(yield func(plan.Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}, func(r *rehearsal.Request) error {
+		rows.add(run, r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows.insert()
+}
+
+// insertedRows are requests that become rows of raw.requests.
+type insertedRows []string
+
+func (rows *insertedRows) add(run string, r *rehearsal.Request) {
+	offsets := ""
+	for i, at := range r.Tokens {
+		if i > 0 {
+			offsets += ","
+		}
+		offsets += fmt.Sprint((at - r.Sent).Microseconds())
+	}
+	*rows = append(*rows, fmt.Sprintf("('%s', %d, '%s', false, %d, %d, %[6]v, %[6]v, %[7]v, %[8]v, %[8]v, %[5]d, [%[9]s])",
+		run, r.Seq, r.Class, r.InputTokens, r.OutputTokens, r.Sent.Seconds(), r.First.Seconds(), r.Last.Seconds(), offsets))
+}
+
+func (rows insertedRows) insert() string {
+	return `insert into raw.requests (run_id, seq, class, is_warm_up, input_tokens, output_tokens, due_s, sent_s,
+		first_token_s, last_token_s, done_s, output_tokens_reported, chunk_offsets_us) values ` + strings.Join(rows, ",\n")
+}
