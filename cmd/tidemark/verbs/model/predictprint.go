@@ -24,6 +24,9 @@ func (f *predictFlags) printArgument(a analysis.Argument) error {
 	if line := unmeasuredLine(a); line != "" {
 		f.Remark("%s", line)
 	}
+	if gpus := a.Point.TensorParallelSize; gpus > oneMachine {
+		f.Remark("%d GPUs are taken as one NVLink domain, as in a rack of NVL72; over a network their all-reduces take longer.", gpus)
+	}
 	f.Remark("%s", nearestLine(a))
 	f.Remark("Rests on: %s.", a.TermsFrom)
 	if a.Calibration != "" {
@@ -54,6 +57,9 @@ func (f *predictFlags) printArgument(a analysis.Argument) error {
 
 // milliseconds is a time in a column of milliseconds.
 func milliseconds(seconds float64) string { return show.Figures(1e3 * seconds) }
+
+// oneMachine is how many GPUs share NVLink in a usual one.
+const oneMachine = 8
 
 // answerLine is the prediction in one line. At an overload there is no TTFT: the queue
 // grows for as long as the load lasts.
