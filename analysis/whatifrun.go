@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
 
@@ -54,6 +55,8 @@ select
     coalesce(cached_tokens, shared_tokens, 0),
     cached_tokens is not null,
     coalesce(class, ''),
+    coalesce(session_id, ''),
+    coalesce(turn, 0),
     ttft_s,
     last_token_s - first_token_s
 from staging.requests
@@ -64,10 +67,10 @@ where run_id = ?
 order by
     due_s,
     seq`, []any{runID}, func(scan func(...any) error) error {
-		var r plan.Request
+		r := plan.Request{Seq: int64(len(t.Requests))}
 		var dueS, ttft, decode float64
 		var isSaid bool
-		err := scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &ttft, &decode)
+		err := scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &r.Session, &r.Turn, &ttft, &decode)
 		r.Due = time.Duration(dueS * float64(time.Second))
 		t.IsCacheKnown = t.IsCacheKnown || isSaid
 		t.Requests = append(t.Requests, r)
@@ -80,8 +83,43 @@ order by
 	if len(t.Requests) == 0 {
 		return t, hint.Errorf("run %s: no request to go by", runID).Hint("a run wants successful requests after its warm-up")
 	}
+	shareBlocks(t.Requests)
 	t.TPOT, t.TTFT = decodeS/gaps, ttftS/float64(len(t.Requests))
 	return t, nil
+}
+
+// shareBlocks gives requests blocks in the place of those that the warehouse does not have, so that a prefix cache finds as many of their tokens
+// as the run's did: a first turn shares what it found with all others, as a system prompt, and a later turn repeats its session.
+func shareBlocks(requests []plan.Request) {
+	const blockTokens = 16 // vLLM's
+	common := map[string]int{}
+	for i := range requests {
+		if r := &requests[i]; r.Turn == 0 && r.Session != "" {
+			common[r.Session] = r.SharedTokens / blockTokens
+		}
+	}
+	turns := map[string]int{}
+	for i := range requests {
+		turns[requests[i].Session] = max(turns[requests[i].Session], requests[i].Turn)
+	}
+	for i := range requests {
+		r := &requests[i]
+		own, whole := splitmix.Hash(r.Session), r.SharedTokens/blockTokens
+		shared := whole
+		if r.Session != "" && turns[r.Session] > 0 {
+			shared, whole = common[r.Session], r.InputTokens/blockTokens
+		}
+		if whole == 0 {
+			continue
+		}
+		r.BlockTokens, r.Blocks = blockTokens, make([]uint64, whole)
+		for k := range r.Blocks {
+			r.Blocks[k] = splitmix.Mix(uint64(k))
+			if k >= shared {
+				r.Blocks[k] = splitmix.Mix(own ^ uint64(k))
+			}
+		}
+	}
 }
 
 // readManifest reads what a run was sent to and how, without its requests.

@@ -39,7 +39,7 @@ func TestSchema(t *testing.T) {
 	prediction, err := answers.Schema(ctx, w.DB(), "macros.prediction") // its columns ran together
 	said := fmt.Sprint(prediction.Rows)
 	for _, want := range []string{"[comment A prediction: times per token with their terms, which add up to predicted_tpot_s.] [column batch: requests that decode at once, of one replica]",
-		"[column low_s, high_s: its 90 % band]", "[column itl_p99_s: 99th percentile of the gaps between tokens, of a speculating engine between steps: with the largest chunk"} {
+		"[column low_s, high_s: its 90 % band, from the floor on]", "[column itl_p99_s: 99th percentile of the gaps between tokens, of a speculating engine between steps: with the largest chunk"} {
 		if err != nil || !strings.Contains(said, want) {
 			t.Errorf("Schema(macros.prediction): %q is not in %s, %v", want, said, err)
 		}
