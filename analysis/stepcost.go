@@ -39,7 +39,7 @@ type StepCost struct {
 	roofHardness              float64 // p of the soft roofline, see roof
 	mixedPromptRatio          float64 // a prompt's arithmetic beside others that decode, over the same alone
 	promptS                   float64 // of each prompt in a step
-	submitS, launchS          float64 // host time that the GPU's hides: a step takes no less, and one with a prompt no less than launchS
+	submitS, launchS          float64 // host time that the GPU's work hides: a step takes no less, one with a prompt no less than launchS
 
 	frontend engine.Frontend
 }
@@ -239,11 +239,12 @@ func (c StepCost) StepTime(factor float64) func(engine.Step) time.Duration {
 // Engine is the engine that simulate serves and rehearsals play. Replicas behind one address are one engine with all their room: they share
 // every step.
 func (c StepCost) Engine() engine.Config {
-	d := c.Deployment
+	d, front := c.Deployment, c.frontend
+	front.Servers = c.replicas // vLLM's default: one for each
 	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
 		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),
-		IsAsync: c.submitS > 0, Submit: time.Duration(c.submitS * float64(time.Second)), Frontend: c.frontend,
+		IsAsync: c.submitS > 0, Submit: time.Duration(c.submitS * float64(time.Second)), Frontend: front,
 	}
 }
 

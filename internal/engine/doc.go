@@ -6,10 +6,10 @@
 //	content.go     what the prefix cache knows a sequence by, where only lengths and shared blocks are known
 //	tokens.go      the same, where the tokens are known
 //	virtualtime.go the scheduler on virtual time: Virtual
+//	frontend.go    the API server before it: Frontend, and Server, which is Virtual behind one
 //
-// Two packages drive it. The subpackage rehearsal plays a plan on Virtual, and internal/vllmsim runs the Scheduler against
-// the clock, behind HTTP. Virtual is the engine alone: what a server does before a request reaches it and after a token
-// leaves it is not here.
+// Two packages drive it. The subpackage rehearsal plays a plan on Server, and internal/vllmsim runs the Scheduler and the
+// Frontend against the clock, behind HTTP.
 //
 // It knows no network, no clock and no text, and it never guesses a step time.
 package engine

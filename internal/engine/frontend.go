@@ -8,6 +8,7 @@ import (
 // Frontend is what stands between an engine and its clients: an API server such as vLLM's. One thread takes requests in and
 // sends tokens out, first come first served. The engine does not wait for it; the clients do. The zero value takes no time.
 type Frontend struct {
+	Servers        int           // that share the requests evenly; 0 is 1. They are played as one thread that is so many times as fast
 	Way            time.Duration // of every request until it reaches the thread
 	WayToken       time.Duration // and for each token of its prompt
 	Admission      time.Duration // of the thread, for each request
@@ -19,7 +20,19 @@ type Frontend struct {
 
 // Sends is what the thread takes to send so many tokens of one step.
 func (f *Frontend) Sends(tokens int) time.Duration {
+	tokens = ceilDiv(tokens, max(f.Servers, 1)) // of one server
 	return f.Send + time.Duration(tokens)*(f.SendToken+time.Duration(tokens-1)*f.SendCrowd)
+}
+
+// Admits is what the thread takes for a request of so many prompt tokens.
+func (f *Frontend) Admits(prompt int) time.Duration {
+	return (f.Admission + time.Duration(prompt)*f.AdmissionToken) / time.Duration(max(f.Servers, 1))
+}
+
+// IsNone says that requests and tokens pass at once.
+func (f Frontend) IsNone() bool {
+	f.Servers = 0
+	return f == Frontend{}
 }
 
 // thread is the frontend's one thread.
@@ -30,7 +43,7 @@ type thread struct {
 
 // take is when a request is in that came to the thread at that instant.
 func (t *thread) take(at time.Duration, prompt int) time.Duration {
-	t.free = max(t.free, at) + t.Admission + time.Duration(prompt)*t.AdmissionToken
+	t.free = max(t.free, at) + t.Admits(prompt)
 	return t.free
 }
 
@@ -68,7 +81,7 @@ func NewServer(cfg Config, n Noise, keepsTokens bool) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{engine: v}
-	if cfg.Frontend != (Frontend{}) {
+	if !cfg.Frontend.IsNone() {
 		s.thread = &thread{Frontend: cfg.Frontend}
 		v.thread = s.thread
 	}

@@ -69,3 +69,15 @@ func TestLateRequestsMissAStep(t *testing.T) {
 		}
 	}
 }
+
+// Two API servers share 10 requests: each sends 5 tokens, and takes in half of the prompts.
+func TestSeveralFrontendsShareTheWork(t *testing.T) {
+	ms := time.Millisecond
+	f := Frontend{Servers: 2, Admission: 4 * ms, AdmissionToken: ms / 10, Send: ms, SendToken: ms / 2, SendCrowd: ms / 10}
+	if got, want := f.Sends(10), ms+5*(ms/2+4*ms/10); got != want {
+		t.Errorf("sends in %v, want %v", got, want)
+	}
+	if got, want := f.Admits(20), 3*ms; got != want {
+		t.Errorf("takes in in %v, want %v", got, want)
+	}
+}

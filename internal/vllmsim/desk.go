@@ -31,7 +31,7 @@ type deskWork struct {
 
 // newDesk is nil where nothing stands between engine and clients.
 func newDesk(front engine.Frontend) *desk {
-	if front == (engine.Frontend{}) {
+	if front.IsNone() {
 		return nil
 	}
 	return &desk{front: front, done: make(chan struct{})}
@@ -40,7 +40,7 @@ func newDesk(front engine.Frontend) *desk {
 // takeIn calls do when a request with so many prompt tokens that comes now has been taken in.
 func (d *desk) takeIn(prompt int, do func()) {
 	way := d.front.Way + time.Duration(prompt)*d.front.WayToken
-	d.add(deskWork{time.Now().Add(way), d.front.Admission + time.Duration(prompt)*d.front.AdmissionToken, do})
+	d.add(deskWork{time.Now().Add(way), d.front.Admits(prompt), do})
 }
 
 // send calls do when the tokens of a step that has just ended are out.
