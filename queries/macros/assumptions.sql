@@ -7,7 +7,7 @@
 --   format          what it is of: a format of weights, KV cache or arithmetic; '*' where that does not matter
 --   value           what is used, in its unit
 --   unit            s, bytes, ratio, 1
---   origin          'calibration' of this deployment, 'fitted' to serving results, 'kernel tables', or 'assumed'
+--   origin          'calibration' of this deployment, 'fitted' to serving results, 'measured' on an engine of our own, 'kernel tables', or 'assumed'
 --   engine, engine_version, gpu   what it was found on; '*': any
 --   is_other_version              the engine has no constant of the version that was asked for: it is of the nearest
 --   source          where it is from
@@ -63,6 +63,7 @@ select
     case
         when nearest.constant.deployment is not null then 'calibration'
         when nearest.constant.source like 'fitted%' then 'fitted'
+        when nearest.constant.source like 'measured in%' then 'measured'
         when nearest.constant.source like 'kernel tables%' or nearest.constant.measured_with is not null then 'kernel tables'
         else 'assumed'
     end as origin,
