@@ -69,6 +69,9 @@ func (c StepCost) CalibrationPlan(ctx context.Context, longest time.Duration) ([
 func (c StepCost) corners(ctx context.Context) (all []corner, err error) {
 	most := min(c.Deployment.MaxNumSeqs, mostCalibrating)
 	for _, prompt := range calibrationPrompts {
+		if longest := c.Deployment.MaxModelLen; longest > 0 && prompt+calibrationAnswer > longest {
+			continue
+		}
 		for batch := 1; batch <= most && int64(batch*(prompt+calibrationAnswer)) <= c.KVCapacityTokens; batch *= 2 {
 			one := corner{batch: batch, prompt: prompt, times: max(1, leastPlayed/2/batch)}
 			if one.takes, err = c.burst(ctx, one); err != nil {

@@ -61,6 +61,9 @@ var playedFigures = [...]struct {
 	{0.03, func(_, tpot []float64) float64 { return stat.Quantile(tpot, 0.95) }},
 }
 
+// mostOff is the median error above which a fit is none.
+const mostOff = 0.3
+
 // leastPlayed is the smallest class of requests whose figures count.
 const leastPlayed = 8
 
@@ -111,6 +114,10 @@ func CalibrateServer(ctx context.Context, db *sql.DB, runs []string, now time.Ti
 	c.Weight = float64(len(fit.before))
 	c.Before, c.After = figureError(fit.before), figureError(fit.after)
 	c.Constants = fit.constants(read)
+	if c.After.Median > mostOff {
+		return c, hint.Errorf("calibrate: at its best the model is off by %.0f %% of these runs (median): no constant describes what is wrong", 100*c.After.Median).
+			Hint(`ask "tidemark diagnose", and see whether the run's GPU, model and formats are the server's`)
+	}
 	return c, nil
 }
 
@@ -138,9 +145,18 @@ func PlayRun(ctx context.Context, db *sql.DB, run string, constants map[string]f
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	for _, class := range slices.Sorted(maps.Keys(r.measured)) {
+		if played[class] == nil {
+			return nil, refusedByModel(run, class)
+		}
 		all = append(all, PlayedClass{class, [len(playedFigures)]float64(r.measured[class]), [len(playedFigures)]float64(played[class])})
 	}
 	return all, nil
+}
+
+// refusedByModel is the error where the model's server has no room for requests that the real one answered.
+func refusedByModel(run, class string) error {
+	return hint.Errorf("run %s: class %q was answered, and by the model it does not fit into the server's memory", run, class).
+		Hint("say what the run really had: its GPU, formats and gpu_memory_utilization")
 }
 
 // readServerRun reads what a run sent and saw.
@@ -249,20 +265,44 @@ func (r *serverRun) play(ctx context.Context, cost StepCost) (map[string][]float
 type serverFit struct {
 	cost          StepCost // with the constants before
 	runs          []*serverRun
-	free          []int // places in serverConstants of those that the engine's version has
+	known         []int // places in serverConstants of those that the engine's version has
+	free          []int // of these, which are fitted
 	at            []float64
 	covariance    [][]float64
 	before, after []float64 // residuals
 }
 
-// solve moves the constants until nothing gets better, with finer and finer slopes: a play is not smooth.
-func (f *serverFit) solve(ctx context.Context) (err error) {
+// solve fits all constants that the engine's version has, and then again without those of which the runs tell no more than was known, so that
+// what is kept is what was fitted.
+func (f *serverFit) solve(ctx context.Context) error {
 	for i, of := range serverConstants {
 		moved := f.cost
 		if of.scale(&moved, 1.5); !moved.isAs(f.cost) {
-			f.free = append(f.free, i)
+			f.known = append(f.known, i)
 		}
 	}
+	f.free = f.known
+	if err := f.move(ctx); err != nil {
+		return err
+	}
+	var told []int
+	for a, i := range f.free {
+		if math.Sqrt(f.covariance[a][a]) <= mostOfSpread*serverConstants[i].spread {
+			told = append(told, i)
+		}
+	}
+	if len(told) == len(f.free) || len(told) == 0 {
+		return nil
+	}
+	f.free = told
+	return f.move(ctx)
+}
+
+// mostOfSpread is how much of a prior's spread may be left of a constant that the runs tell.
+const mostOfSpread = 0.8
+
+// move moves the free constants until nothing gets better, with finer and finer slopes: a play is not smooth.
+func (f *serverFit) move(ctx context.Context) (err error) {
 	f.at = make([]float64, len(f.free))
 	if f.before, err = f.residuals(ctx, f.at); err != nil {
 		return err
@@ -309,16 +349,16 @@ func (c StepCost) isAs(o StepCost) bool {
 
 // residuals are ln(played / measured), each over its tolerance.
 func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64, err error) {
-	cost := f.cost
-	for a, i := range f.free {
-		serverConstants[i].scale(&cost, math.Exp(at[a]))
-	}
+	cost := f.costAt(at)
 	for _, r := range f.runs {
 		played, err := r.play(ctx, cost)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", r.id, err)
 		}
 		for _, class := range slices.Sorted(maps.Keys(r.measured)) {
+			if played[class] == nil {
+				return nil, refusedByModel(r.id, class)
+			}
 			for k, measured := range r.measured[class] {
 				all = append(all, math.Log(played[class][k]/measured)/playedFigures[k].tolerance)
 			}
@@ -400,19 +440,25 @@ func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 			before = read.constant(of.name, "bf16")
 		}
 		c := CalibratedConstant{Term: of.term, Name: of.name, Format: format, Before: before, Value: before, Low: math.NaN(), High: math.NaN()}
-		place := slices.Index(f.free, i)
-		if place < 0 {
+		place, fitted := slices.Index(f.free, i), f.fitted()
+		switch {
+		case !slices.Contains(f.known, i):
 			c.Held = "not known of this version of the engine"
-			all = append(all, c)
-			continue
-		}
-		deviation := math.Sqrt(f.covariance[place][place])
-		if deviation > 0.8*of.spread {
-			c.Held = "these runs tell no more of it than was known"
-		} else {
+		case place >= 0 || of.name == "request_s" && fitted.frontend != f.cost.frontend:
 			const spreads90 = 1.645
-			value := func(away float64) float64 { return f.valueOf(of.name, before, math.Exp(f.at[place]+away)) }
+			at, deviation := 0.0, 0.0
+			if place >= 0 {
+				at, deviation = f.at[place], math.Sqrt(f.covariance[place][place])
+			}
+			value := func(away float64) float64 { return before * math.Exp(at+away) }
+			if of.name == "request_s" { // all that a lone request takes beside its steps, of which only its way in is scaled
+				front := fitted.frontend
+				rest := (front.Admission + front.Send + front.SendToken).Seconds()
+				value = func(away float64) float64 { return f.cost.frontend.Way.Seconds()*math.Exp(at+away) + rest }
+			}
 			c.Value, c.Low, c.High = value(0), value(-spreads90*deviation), value(spreads90*deviation)
+		default:
+			c.Held = "these runs tell no more of it than was known"
 		}
 		all = append(all, c)
 		if of.name == "admission_token_s" { // the thread's time for a token of a prompt is all that there is
@@ -423,12 +469,15 @@ func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 	return all
 }
 
-// valueOf is a constant times a factor. request_s holds all that a lone request takes beside its steps; only its way in is scaled.
-func (f *serverFit) valueOf(name string, before, factor float64) float64 {
-	if name == "request_s" {
-		return before + (factor-1)*f.cost.frontend.Way.Seconds()
+// fitted are the costs with the constants where they are now.
+func (f *serverFit) fitted() StepCost { return f.costAt(f.at) }
+
+func (f *serverFit) costAt(at []float64) StepCost {
+	cost := f.cost
+	for a, i := range f.free {
+		serverConstants[i].scale(&cost, math.Exp(at[a]))
 	}
-	return before * factor
+	return cost
 }
 
 // figureError says how far the figures were off, as errors of a fit.

@@ -127,7 +127,7 @@ select
     d.submit_s,
     d.launch_s,
     d.request_s - d.admission_s - d.send_s - d.send_token_s,
-    d.request_token_s - d.admission_token_s,
+    d.request_token_s - d.admission_token_s + greatest(0e0, d.prompt_ratio - 1) * macros.multiply_s(d, 0, 1, 0),
     d.admission_s,
     d.admission_token_s,
     d.send_s,
@@ -138,7 +138,7 @@ select
 		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS,
 		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6],
 	)
-	at := func(i int) time.Duration { return time.Duration(f[i] * float64(time.Second)) }
+	at := func(i int) time.Duration { return time.Duration(max(f[i], 0) * float64(time.Second)) }
 	c.frontend = engine.Frontend{Way: at(0), WayToken: at(1), Admission: at(2), AdmissionToken: at(3), Send: at(4), SendToken: at(5), SendCrowd: at(6)}
 	if c.SlidingWindow == 0 {
 		c.pairS, c.windowedPairS = c.pairS+c.windowedPairS, 0

@@ -159,14 +159,15 @@ func JoinSteps(ctx context.Context, w *warehouse.Warehouse, names, runIDs []stri
 	return joins, err
 }
 
-// insert keeps one join, in the place of an earlier one, and counts its steps.
+// insert keeps one join and counts its steps. It takes the place of an earlier one of the run, of other logs too: a join has all of a run's
+// steps, and those of another copy of the log would count twice.
 func (s *steps) insert(ctx context.Context, tx *warehouse.Tx, j *StepJoin) error {
 	j.Steps = 0
+	if err := tx.Exec(ctx, "delete from raw.step_joins where run_id = ?", j.RunID); err != nil {
+		return err
+	}
 	for _, source := range s.sources {
 		offsetS := j.OffsetS - source.laterS
-		if err := tx.Exec(ctx, "delete from raw.step_joins where run_id = ? and source_id = ?", j.RunID, source.id); err != nil {
-			return err
-		}
 		var steps int64
 		err := tx.QueryRow(ctx, "select count(*) from raw.steps where source_id = ? and at_ns / 1e9 - ? between ? and ? and not is_dummy",
 			source.id, offsetS, j.beginS, j.endS).Scan(&steps)

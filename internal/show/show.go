@@ -61,6 +61,9 @@ func UnitOf(seconds float64) Unit {
 
 // Duration writes a measured time.
 func Duration(seconds float64) string {
+	if math.IsNaN(seconds) {
+		return "-"
+	}
 	unit := UnitOf(seconds)
 	return Figures(seconds*unit.Factor) + " " + unit.Name
 }

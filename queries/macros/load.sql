@@ -95,6 +95,18 @@ create macro macros.draft_s(d) as
     + ((d.packed_bytes + d.expert_bytes * d.experts_per_token) / d.layers) / d.packed_bytes_per_s
     + 2 * d.head_params / d.plain_bytes_per_s;
 
+-- The most requests a second that one thread of the API server takes in and sends out, with as many tokens a step as suit it best; infinite
+-- where its times are not known. An engine that does not wait for it makes no more in an open loop.
+--   select macros.thread_per_s(d, l) from (select d, macros.load(128, 256, requests_per_s := 40) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'}))
+create macro macros.thread_per_s(d, l) as
+    case when d.send_token_s > 0 then
+        1 / (
+            macros.answer_s(l, 2 * sqrt(d.send_s * d.send_crowd_s) + d.send_token_s - d.send_crowd_s)
+            + d.admission_s + d.admission_token_s * l.input
+        )
+    else 'infinity'::double end;
+
 -- Tokens that a step yields, where each of k drafts is accepted with chance a, and only after those before it
 -- (Leviathan et al., arXiv 2211.17192).
 --   select macros.accepted_per_step(0.7e0, 3)
@@ -105,7 +117,10 @@ create macro macros.accepted_per_step(a, k) as
 --   select macros.loaded_prompt_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_prompt_s(d, l, batch) as
-    macros.prompt_s(d, batch, macros.new_tokens(l), l.cached);
+    macros.prompt_s(
+        d, batch, macros.new_tokens(l), l.cached,
+        kv_s := macros.kv_s(d, batch * macros.mean_context(l), batch * macros.windowed_context(d, l))
+    );
 
 -- Seconds that an answer takes after its first token.
 --   select macros.answer_s(macros.load(2000, 500), 10e-3)
@@ -205,7 +220,8 @@ costs as (
         batch,
         macros.drafted_s(d, l, step_batch, macros.decode_s(d, tokens, context, windowed)) as step_s,
         macros.chunks_s(d, new_tokens, l.cached, chunks, macros.chunk_beside_s(
-            d, batch, chunk_tokens, filled, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch)
+            d, batch, chunk_tokens, filled, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch),
+            macros.kv_s(d, context, windowed)
         )) as prompt_s
     from filled
 ),
@@ -221,9 +237,9 @@ times as (
         macros.seen_tpot_s(
             d, l, batch, macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients))
         ) as closed_tpot_s,
-        batch / macros.answer_s(l, macros.seen_tpot_s(
-            d, l, batch, step_s / l.tokens_per_step + d.prefill_share * batch * prompt_s / macros.answer_s(l, 1)
-        )) as open_per_s
+        least(
+            batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s), macros.thread_per_s(d, l)
+        ) as open_per_s
     from costs
 )
 
@@ -242,7 +258,7 @@ from times;
 -- largest where that is not enough for them.
 --   batch     requests that decode at once
 --   is_full   no more can run at once: others wait
---   most_per_s  requests a second that the largest batch serves, of an open loop; null otherwise
+--   most_per_s  the most requests a second that any batch serves, of an open loop; null otherwise
 --   select b.batch, b.is_full from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
 --   cross join lateral macros.load_batch(asked.d, asked.l) as b
@@ -278,7 +294,8 @@ crossings as (
 
 select
     case
-        when above is null then batches[-1]
+        -- Where the API server is the limit, the engine does not fill: the smallest batch that serves as much.
+        when above is null then batches[list_position(given, list_max(given))]
         when above = 1 then batches[1]
         else batches[above - 1] * pow(
             batches[above] / batches[above - 1],
@@ -286,7 +303,7 @@ select
         )
     end as batch,
     above is null as is_full,
-    case when is_open then given[-1] end as most_per_s
+    case when is_open then list_max(given) end as most_per_s
 from crossings;
 
 -- A prediction: times per token with their terms, which add up to predicted_tpot_s.
@@ -401,7 +418,7 @@ costs as (
         macros.drafted_s(d, l, step_batch, macros.terms_sum(d, tokens, gemm_s, experts_s, kv_s, allreduce_s)) as step_s,
         macros.drafted_s(d, l, others, macros.decode_s(d, others_tokens, others_context, others_windowed)) as others_step_s,
         macros.chunks_s(d, new_tokens, l.cached, prompt_chunks, macros.chunk_beside_s(
-            d, batch, prompt_tokens, prompt_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s
+            d, batch, prompt_tokens, prompt_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s, kv_s
         )) as prompt_s,
         -- What the prompt costs where nobody decodes: so long it takes.
         macros.chunks_s(d, new_tokens, l.cached, alone_chunks, macros.chunk_s(d, 0, alone_tokens)) as alone_s
@@ -476,9 +493,9 @@ rates as (
                 1 / (prompt_s + macros.answer_s(l, step_s) / l.tokens_per_step / greatest(1e0, l.clients))
             )
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
-            when is_full then batch / macros.answer_s(l, macros.seen_tpot_s(
-                d, l, batch, step_s / l.tokens_per_step + d.prefill_share * batch * prompt_s / macros.answer_s(l, 1)
-            ))
+            when is_full then least(
+                batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s), macros.thread_per_s(d, l)
+            )
             else l.requests_per_s
         end as requests_per_s
     from times
@@ -492,7 +509,7 @@ tokens as (
             when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
             else loaded_tpot_s
         end as engine_tpot_s,
-        case when l.is_static then engine_tpot_s else macros.seen_tpot_s(d, l, batch, engine_tpot_s) end as tpot_s,
+        case when l.is_static or is_open then engine_tpot_s else macros.seen_tpot_s(d, l, batch, engine_tpot_s) end as tpot_s,
         -- More than one step in a hundred has a prompt's chunk in it.
         batch * prompt_chunks / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
     from rates
@@ -561,7 +578,7 @@ select
     first.steps as ttft_steps_s,
     greatest(tpot_s, step_s + case
         when is_mixed
-            then macros.chunk_beside_s(d, batch, chunk_tokens, chunk_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s)
+            then macros.chunk_beside_s(d, batch, chunk_tokens, chunk_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s, kv_s)
                 + macros.prefill_attention_s(d, chunk_tokens, case
                     when chunk_tokens > new_tokens then chunk_tokens / new_tokens * macros.prefill_pairs(new_tokens, l.cached)
                     else macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens)

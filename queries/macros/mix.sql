@@ -115,7 +115,9 @@ costs as (
         greatest(1e0, batch) as running,
         macros.decode_s(d, running, running * context, running * windowed) as step_s,
         macros.floor_s(d, running * context, running * windowed) as floor_s,
-        list_transform(parts, lambda part: macros.prompt_s(d, batch, part.uncached, part.cached)) as prompts_s,
+        list_transform(parts, lambda part: macros.prompt_s(
+            d, batch, part.uncached, part.cached, kv_s := macros.kv_s(d, running * context, running * windowed)
+        )) as prompts_s,
         list_transform(parts, lambda part: macros.prefill_chunks(d, batch, part.uncached)) as chunks,
         list_transform(parts, lambda part: macros.prompt_s(d, 0, part.uncached, part.cached)) as alone_s
     from batches
@@ -140,7 +142,10 @@ rates as (
     select
         *,
         macros.round_s(d, batch, macros.part_input(parts), gaps + 1) as round_s, -- clients do not see tokens any faster
-        batch / (gaps * greatest(step_s + d.prefill_share * batch * prompt_s / gaps, round_s)) as open_per_s,
+        least(
+            batch / (gaps * step_s + d.prefill_share * batch * prompt_s),
+            macros.thread_per_s(d, {'input': macros.part_input(parts), 'output': gaps + 1})
+        ) as open_per_s,
         greatest(step_s + d.prefill_share * batch * greatest(0e0, 1 - 1 / clients) * prompt_s / gaps, round_s) as closed_tpot_s,
         batch / (gaps * closed_tpot_s) as closed_per_s,
         batch / (open_per_s * gaps) as open_tpot_s

@@ -12,31 +12,33 @@ create macro macros.prefill_pairs(tokens, cached) as
 create macro macros.prefill_chunks(d, batch, tokens) as
     ceil(tokens::double / greatest(1, d.max_num_batched_tokens - batch));
 
--- Extra seconds that one chunk adds to the step it rides in, attention aside.
+-- Extra seconds that one chunk adds to the step it rides in, attention aside; kv_s: what the step takes to read the KV cache, where that is
+-- known, because a launch that takes longer hides it.
 --   select macros.chunk_s(d, 32, 2048) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
-create macro macros.chunk_s(d, batch, tokens) as
+create macro macros.chunk_s(d, batch, tokens, kv_s := 0e0) as
     macros.chunk_beside_s(
-        d, batch, tokens, batch + tokens, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch)
+        d, batch, tokens, batch + tokens, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch), kv_s
     );
 
--- The same, for who has the step's tokens (filled: batch + tokens) and the times of the step without the chunk already.
---   select macros.chunk_beside_s(d, 32, 2048, 2080, 8e-3, 0, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
-create macro macros.chunk_beside_s(d, batch, tokens, filled, gemm_s, experts_s, allreduce_s) as
+-- The same, for who has the step's tokens (filled: batch + tokens) and the times of the step without the chunk already; kv_s is for reading
+-- the KV cache, where the context is known.
+--   select macros.chunk_beside_s(d, 32, 2048, 2080, 8e-3, 0, 0, 1e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.chunk_beside_s(d, batch, tokens, filled, gemm_s, experts_s, allreduce_s, kv_s) as
     greatest(
         macros.gemm_s(d, batch, tokens, 1) - gemm_s
         + macros.experts_s(d, filled) - experts_s
         + macros.allreduce_s(d, filled) - allreduce_s
         + d.chunk_s,
         -- The host launches each layer of a step with a prompt; a step of the others alone is one graph.
-        case when batch >= 1 then d.launch_s - gemm_s - experts_s - allreduce_s - macros.layers_s(d) - macros.host_s(d, batch) end
+        case when batch >= 1 then d.launch_s - gemm_s - experts_s - allreduce_s - kv_s - macros.layers_s(d) - macros.host_s(d, batch) end
     );
 
 -- Extra seconds that a whole prompt adds to the steps of `batch` others.
 --   select macros.prompt_s(d, 32, 2000, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
-create macro macros.prompt_s(d, batch, tokens, cached) as
+create macro macros.prompt_s(d, batch, tokens, cached, kv_s := 0e0) as
     macros.chunks_s(
         d, tokens, cached, macros.prefill_chunks(d, batch, tokens),
-        macros.chunk_s(d, batch, tokens / macros.prefill_chunks(d, batch, tokens))
+        macros.chunk_s(d, batch, tokens / macros.prefill_chunks(d, batch, tokens), kv_s := kv_s)
     );
 
 -- The same, for who has the number of its chunks and the extra seconds of one already.

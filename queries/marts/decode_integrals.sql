@@ -61,7 +61,10 @@ works as (
         prompts.first_token_s,
         prompts.uncached_tokens,
         d.prefill_share
-            * macros.prompt_s(d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens)
+            * macros.prompt_s(
+                d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens,
+                kv_s := macros.kv_s(d, segments.context_tokens, segments.context_tokens)
+            )
             -- One of the engines behind an address works on the prompt. The others wait for it where they share experts.
             / case when d.expert_parallel_size > 1 then 1 else d.data_parallel_size end as work_s
     from prompts

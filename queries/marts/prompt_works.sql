@@ -61,7 +61,10 @@ select
     case when d.max_num_batched_tokens is not null then macros.prefill_chunks(d, neighbours.batch, neighbours.uncached_tokens) end
         as chunks,
     macros.decode_s(d, neighbours.batch, neighbours.context_tokens, neighbours.windowed_tokens) as step_s,
-    macros.prompt_s(d, neighbours.batch, neighbours.uncached_tokens, neighbours.cached_tokens) as prompt_s,
+    macros.prompt_s(
+        d, neighbours.batch, neighbours.uncached_tokens, neighbours.cached_tokens,
+        kv_s := macros.kv_s(d, neighbours.context_tokens, neighbours.windowed_tokens)
+    ) as prompt_s,
     macros.prompt_flop(d, neighbours.uncached_tokens, neighbours.cached_tokens) as prompt_flop
 from neighbours
 left join staging.deployments as d on d.run_id = neighbours.run_id

@@ -135,7 +135,9 @@ select
     case
         when prefill_tokens = 0 then 0
         else deployment.prefill_share * prefill_tokens / mean_tokens
-            * macros.prompt_s(deployment, batch, greatest(mean_tokens, 1), mean_cached_tokens)
+            * macros.prompt_s(
+                deployment, batch, greatest(mean_tokens, 1), mean_cached_tokens, kv_s := macros.kv_s(deployment, context_tokens, windowed_tokens)
+            )
     end / length_s as prompt_ratio,
     case when context_tokens is not null then macros.decode_s(deployment, batch, context_tokens, windowed_tokens) end as step_s,
     macros.weights_s(deployment, batch) as weights_s,

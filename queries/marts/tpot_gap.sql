@@ -43,7 +43,8 @@ with measured as (
         first_token_s,
         last_token_s - first_token_s as decode_s,
         tpot_s,
-        received_tokens - 1 as decode_tokens
+        received_tokens - 1 as decode_tokens,
+        coalesce(input_tokens_reported, input_tokens) as input_tokens
     from staging.requests
     where is_success
         and not is_warm_up
@@ -59,6 +60,7 @@ totals as (
         any_value(measured.tpot_s) as tpot_s,
         any_value(measured.decode_s) as decode_s,
         any_value(measured.decode_tokens) as decode_tokens,
+        any_value(measured.input_tokens) as input_tokens,
         sum(sign * integrals.floor_steps) as floor_steps,
         sum(sign * integrals.steps) as steps,
         sum(sign * integrals.batch_seconds) as batch_seconds,
@@ -104,7 +106,7 @@ per_token as (
         macros.kv_s(d, totals.context_seconds / totals.decode_s, totals.context_seconds / totals.decode_s)
         + macros.state_s(d, totals.batch_seconds / totals.decode_s) as most_kv_s,
         d.submit_s,
-        macros.sends_s(d, totals.batch_seconds / totals.decode_s) as round_s
+        macros.round_s(d, totals.batch_seconds / totals.decode_s, totals.input_tokens, totals.decode_tokens + 1) as round_s
     from totals
     left join staging.deployments as d on d.run_id = totals.run_id
 ),

@@ -57,7 +57,6 @@ gone as (
     where is_sent
 ),
 
--- The constants of a server that answers over HTTP; a simulated one has none of them.
 costs as (
     select
         works.* exclude (prompt_s),

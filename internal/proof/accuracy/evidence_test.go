@@ -24,7 +24,7 @@ import (
 const evidence = "../../../docs/evidence.md"
 
 // evidenceGates are the largest median errors of what a calibration on all other runs of a model says of one, as gates.
-var evidenceGates = [...]float64{0.09, 0.09, 0.025, 0.03}
+var evidenceGates = [...]float64{0.11, 0.21, 0.025, 0.03}
 
 // TestEvidence plays the runs of a real H100 and puts what they say beside what was measured. It also leaves each run out of a calibration.
 func TestEvidence(t *testing.T) {
