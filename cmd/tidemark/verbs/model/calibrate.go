@@ -93,7 +93,7 @@ func (f *calibrateFlags) run() error {
 	case f.plan != "" && (f.points != "" || f.isList || isForget || f.isStepped || f.isDry || f.Args.Len() > 0):
 		return hint.Misuse("calibrate: --plan is for a deployment alone").Hint("leave the rest out; calibrate when the plan has been sent")
 	case f.plan != "":
-		return f.WithWarehouseIfAny(f.writePlan)
+		return f.Calculator(f.writePlan)
 	case f.isStepped && (f.points != "" || f.isList || isForget):
 		return hint.Misuse("calibrate: --steps is for runs").Hint("leave it out, or name runs")
 	case f.points != "" && f.Args.Len() > 0:
