@@ -291,8 +291,11 @@ func (f *serverFit) solve(ctx context.Context) error {
 			told = append(told, i)
 		}
 	}
-	if len(told) == len(f.free) || len(told) == 0 {
+	switch len(told) {
+	case len(f.free):
 		return nil
+	case 0:
+		return hint.Errorf("these runs determine no constant").Hint("send the workload of --plan, or runs that differ in batch and prompt length")
 	}
 	f.free = told
 	return f.move(ctx)
