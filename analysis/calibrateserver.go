@@ -67,6 +67,9 @@ const mostOff = 0.3
 // leastPlayed is the smallest class of requests whose figures count.
 const leastPlayed = 8
 
+// leastAnswer is the shortest answer, in tokens, whose time per token counts: of a shorter one it is mostly how late the first token was.
+const leastAnswer = 8
+
 // serverRun is a run to be played: its requests, how they were sent, and what was measured of each class.
 type serverRun struct {
 	id       string
@@ -166,7 +169,6 @@ func readServerRun(ctx context.Context, db *sql.DB, run string) (r *serverRun, t
 	}
 	r = &serverRun{id: run, closed: t.MaxConcurrency, measured: map[string][]float64{}}
 	ttft, tpot := map[string][]float64{}, map[string][]float64{}
-	var cached, prompts float64
 	err = each(ctx, db, `
 select
     sent_s,
@@ -174,6 +176,8 @@ select
     received_tokens,
     coalesce(cached_tokens, 0),
     coalesce(class, ''),
+    coalesce(session_id, ''),
+    coalesce(turn, 0),
     is_warm_up,
     ttft_s,
     coalesce(tpot_s, 0)
@@ -186,19 +190,17 @@ order by
     seq`, []any{run, r.closed}, func(scan func(...any) error) error {
 		var q plan.Request
 		var sentS, first, each float64
-		var found int
 		var isFirst bool
-		err := scan(&sentS, &q.InputTokens, &q.OutputTokens, &found, &q.Class, &isFirst, &first, &each)
+		err := scan(&sentS, &q.InputTokens, &q.OutputTokens, &q.SharedTokens, &q.Class, &q.Session, &q.Turn, &isFirst, &first, &each)
 		q.Seq = int64(len(r.requests))
 		if r.closed == 0 {
 			q.Due = time.Duration(sentS * float64(time.Second))
 		}
-		cached, prompts = cached+float64(found), prompts+float64(q.InputTokens)
 		r.requests, r.isFirst = append(r.requests, q), append(r.isFirst, isFirst)
 		if !isFirst {
 			r.count++
 			ttft[q.Class] = append(ttft[q.Class], first)
-			if each > 0 {
+			if q.OutputTokens >= leastAnswer {
 				tpot[q.Class] = append(tpot[q.Class], each)
 			}
 		}
@@ -207,10 +209,7 @@ order by
 	if err != nil {
 		return nil, t, fmt.Errorf("run %s: %w", run, err)
 	}
-	if cached > 0.05*prompts {
-		return nil, t, hint.Errorf("run %s: %.0f %% of its prompt tokens were found in the prefix cache, and a play of lengths does not know which", run, 100*cached/prompts).
-			Hint("calibrate on prompts that share nothing: --cache cold")
-	}
+	shareBlocks(r.requests)
 	r.measured = figuresOf(ttft, tpot)
 	if len(r.measured) == 0 {
 		return nil, t, hint.Errorf("run %s: no class has %d requests of more than one token to go by", run, leastPlayed).Hint("send more of them")
@@ -222,8 +221,11 @@ order by
 func figuresOf(ttft, tpot map[string][]float64) map[string][]float64 {
 	all := map[string][]float64{}
 	for class := range ttft {
-		if len(ttft[class]) < leastPlayed || len(tpot[class]) < leastPlayed {
+		if len(ttft[class]) < leastPlayed {
 			continue
+		}
+		if len(tpot[class]) < leastPlayed {
+			tpot[class] = []float64{math.NaN()}
 		}
 		slices.Sort(ttft[class])
 		slices.Sort(tpot[class])
@@ -236,8 +238,8 @@ func figuresOf(ttft, tpot map[string][]float64) map[string][]float64 {
 
 // play gives the figures of a run on a server of these costs.
 func (r *serverRun) play(ctx context.Context, cost StepCost) (map[string][]float64, error) {
-	s := rehearsal.Settings{Engine: cost.Engine(), IsCold: true}
-	s.Engine.MaxModelLen = s.Engine.KVBlocks * s.Engine.BlockSize
+	s := rehearsal.Settings{Engine: cost.Engine()}
+	s.Engine.MaxModelLen, s.Engine.EnablePrefixCaching = s.Engine.KVBlocks*s.Engine.BlockSize, true
 	if r.closed > 0 {
 		s.Mode, s.MaxConcurrency = "closed", r.closed
 	}
@@ -253,7 +255,7 @@ func (r *serverRun) play(ctx context.Context, cost StepCost) (map[string][]float
 			return nil
 		}
 		ttft[q.Class] = append(ttft[q.Class], (q.First - q.Sent).Seconds())
-		if q.OutputTokens > 1 {
+		if q.OutputTokens >= leastAnswer {
 			tpot[q.Class] = append(tpot[q.Class], q.TPOT().Seconds())
 		}
 		return nil

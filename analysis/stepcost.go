@@ -39,7 +39,8 @@ type StepCost struct {
 	roofHardness              float64 // p of the soft roofline, see roof
 	mixedPromptRatio          float64 // a prompt's arithmetic beside others that decode, over the same alone
 	promptS                   float64 // of each prompt in a step
-	submitS, launchS          float64 // host time that the GPU's work hides: a step takes no less, one with a prompt no less than launchS
+	submitS, launchS          float64 // host time that the GPU's work hides: a step takes no less, one of more than graphTokens no less than launchS
+	graphTokens               int
 
 	frontend engine.Frontend
 }
@@ -126,6 +127,7 @@ select
     d.chunk_s,
     d.submit_s,
     d.launch_s,
+    macros.graph_tokens(d),
     d.request_s - d.admission_s - d.send_s - d.send_token_s,
     d.request_token_s - d.admission_token_s + greatest(0e0, d.prompt_ratio - 1) * macros.multiply_s(d, 0, 1, 0),
     d.admission_s,
@@ -135,7 +137,7 @@ select
     d.send_crowd_s`+made.from(), made.row).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
-		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS,
+		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS, &c.graphTokens,
 		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6],
 	)
 	at := func(i int) time.Duration { return time.Duration(max(f[i], 0) * float64(time.Second)) }
@@ -200,11 +202,15 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 	multiply := sequences*c.decodeS + prompts*c.prefillS*(1+(c.mixedPromptRatio-1)*min(1, sequences)) + perPrompt*c.chunkS
 	pairs := busy(prefillPairs, prefillChunks)
 	windowedPairs := min(pairs, prompts*float64(c.SlidingWindow))
+	if beside := min(1, sequences); beside > 0 && prefillTokens > 0 && len(c.expertsS) > 0 {
+		without, _ := c.at(float64(decode) / float64(c.replicas))
+		experts += (c.mixedPromptRatio - 1) * beside * (experts - without)
+	}
 	gpu := c.roof(c.weightsS, multiply) + experts + allreduce +
 		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +
 		c.fixedS + sequences*c.sequenceS +
 		pairs*c.pairS + windowedPairs*c.windowedPairS + perPrompt*c.promptS
-	if prefillChunks > 0 {
+	if decode+prefillTokens > c.graphTokens {
 		return max(gpu, c.launchS)
 	}
 	return max(gpu, c.submitS)

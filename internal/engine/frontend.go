@@ -6,7 +6,9 @@ import (
 )
 
 // Frontend is what stands between an engine and its clients: an API server such as vLLM's. One thread takes requests in and
-// sends tokens out, first come first served. The engine does not wait for it; the clients do. The zero value takes no time.
+// sends tokens out, first come first served. Requests that wait for it together are handed to the engine together, when the last
+// of them has been taken in: an event loop works on all of them by turns, and of a burst of 64 the engine gets 1 and then 63
+// (docs/evidence.md). The engine does not wait for the thread; the clients do. The zero value takes no time.
 type Frontend struct {
 	Servers        int           // that share the requests evenly; 0 is 1. They are played as one thread that is so many times as fast
 	Way            time.Duration // of every request until it reaches the thread
@@ -38,11 +40,16 @@ func (f Frontend) IsNone() bool {
 // thread is the frontend's one thread.
 type thread struct {
 	Frontend
-	free time.Duration // when it has done all that it was given
+	free   time.Duration // when it has done all that it was given
+	begins time.Duration // with the requests that it takes in together, the newest
 }
 
-// take is when a request is in that came to the thread at that instant.
+// take is when a request is in that came to the thread at that instant, and with it all that it is taken in together with: those that came
+// while the thread had not begun with the first of them.
 func (t *thread) take(at time.Duration, prompt int) time.Duration {
+	if at > t.begins {
+		t.begins = max(t.free, at)
+	}
 	t.free = max(t.free, at) + t.Admits(prompt)
 	return t.free
 }
@@ -82,7 +89,7 @@ func NewServer(cfg Config, n Noise, keepsTokens bool) (*Server, error) {
 	}
 	s := &Server{engine: v}
 	if !cfg.Frontend.IsNone() {
-		s.thread = &thread{Frontend: cfg.Frontend}
+		s.thread = &thread{Frontend: cfg.Frontend, begins: -1}
 		v.thread = s.thread
 	}
 	return s, nil
@@ -141,9 +148,12 @@ func (s *Server) Finish(ended func(*Job)) {
 	}
 	for len(s.coming) > 0 && s.coming[0].in == at {
 		s.engine.sendUntil(at) // what came to the thread before it
-		job := pop(&s.coming)
-		job.in = s.thread.take(at, job.Prompt)
-		s.admitted = append(s.admitted, job)
+		s.admitted = append(s.admitted, pop(&s.coming))
+		in := s.thread.take(at, s.admitted[len(s.admitted)-1].Prompt)
+		s.admitted[len(s.admitted)-1].in = in
+		for i := len(s.admitted) - 2; i >= 0 && s.admitted[i].in > s.thread.begins; i-- {
+			s.admitted[i].in = in
+		}
 	}
 	for len(s.admitted) > 0 && s.admitted[0].in == at {
 		s.engine.Add(pop(&s.admitted), at)

@@ -45,6 +45,20 @@ func TestAFrontendByHand(t *testing.T) {
 	}
 }
 
+// Four requests come at once to a thread that takes 2 ms for each, and a fifth at 3 ms: the thread is not through with the four, which it hands on
+// together at 8 ms, and has the fifth at 10. The engine's step from 8 to 18 has the four, and the next one all.
+func TestWhoWaitsTogetherIsHandedOnTogether(t *testing.T) {
+	ms := time.Millisecond
+	cfg := Config{StepTime: func(Step) time.Duration { return 10 * ms }, Frontend: Frontend{Admission: 2 * ms}}
+	jobs := []*Job{{Prompt: 10, Output: 1}, {Prompt: 10, Output: 1}, {Prompt: 10, Output: 1}, {Prompt: 10, Output: 2}, {Prompt: 10, Output: 1}}
+	playServer(t, cfg, jobs, []time.Duration{0, 0, 0, 0, 3 * ms})
+	for i, want := range []time.Duration{18 * ms, 18 * ms, 18 * ms, 18 * ms, 28 * ms} {
+		if jobs[i].First != want {
+			t.Errorf("request %d has its first token at %v, want %v", i, jobs[i].First, want)
+		}
+	}
+}
+
 // A thread that takes 30 ms to send what the engine makes in 10 falls behind by 20 ms with each token.
 func TestAFrontendThatIsTheLimit(t *testing.T) {
 	ms := time.Millisecond

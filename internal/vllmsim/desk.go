@@ -9,7 +9,8 @@ import (
 )
 
 // desk is the API server's one thread (engine.Frontend) against the clock: it takes requests in and sends the tokens of steps out,
-// first come first served. The engine does not wait for it. Tokens that come while it is behind share a chunk, as in vLLM.
+// first come first served. Requests that wait together are handed on together. The engine does not wait for it. Tokens that come while it is
+// behind share a chunk, as in vLLM.
 //
 // Its timeline is its own, as the engine's is: a late wake-up does not add up.
 type desk struct {
@@ -24,9 +25,10 @@ type desk struct {
 
 // deskWork is a request that comes or a step's tokens that leave.
 type deskWork struct {
-	ready time.Time     // when it reaches the thread
-	takes time.Duration // of the thread
-	do    func()
+	ready     time.Time     // when it reaches the thread
+	takes     time.Duration // of the thread
+	isRequest bool
+	do        func()
 }
 
 // newDesk is nil where nothing stands between engine and clients.
@@ -40,12 +42,12 @@ func newDesk(front engine.Frontend) *desk {
 // takeIn calls do when a request with so many prompt tokens that comes now has been taken in.
 func (d *desk) takeIn(prompt int, do func()) {
 	way := d.front.Way + time.Duration(prompt)*d.front.WayToken
-	d.add(deskWork{time.Now().Add(way), d.front.Admits(prompt), do})
+	d.add(deskWork{time.Now().Add(way), d.front.Admits(prompt), true, do})
 }
 
 // send calls do when the tokens of a step that has just ended are out.
 func (d *desk) send(at time.Time, tokens int, do func()) {
-	d.add(deskWork{at, d.front.Sends(tokens), do})
+	d.add(deskWork{at, d.front.Sends(tokens), false, do})
 }
 
 func (d *desk) add(work deskWork) {
@@ -73,7 +75,8 @@ func (d *desk) close() {
 func (d *desk) run() {
 	defer close(d.done)
 	defer d.waker.close()
-	var free time.Time
+	var free, begins time.Time // begins: with the requests that are handed on together
+	var together []func()
 	for {
 		work, until, isOver := d.next()
 		switch {
@@ -86,13 +89,32 @@ func (d *desk) run() {
 		if work.ready.After(free) {
 			free = work.ready
 		}
+		if work.isRequest && work.ready.After(begins) {
+			begins = free
+		}
 		free = free.Add(work.takes)
 		if now := time.Now(); now.Sub(free) > mostLag {
 			free = now
 		}
 		d.waitUntil(free)
-		work.do()
+		if !work.isRequest {
+			work.do()
+			continue
+		}
+		if together = append(together, work.do); !d.hasRequestBy(begins) {
+			for _, do := range together {
+				do()
+			}
+			together = together[:0]
+		}
 	}
+}
+
+// hasRequestBy says whether one waits that had reached the thread by then.
+func (d *desk) hasRequestBy(instant time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.queue, func(work deskWork) bool { return work.isRequest && !work.ready.After(instant) })
 }
 
 // next takes the work that has reached the thread first. Where none has, it says until when to wait; the zero time is for ever.

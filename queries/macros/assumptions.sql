@@ -42,6 +42,7 @@ used as (
             {'seq': 16, 'name': 'sequence_s', 'format': 'bf16', 'is_used': true},
             {'seq': 17, 'name': 'submit_s', 'format': 'bf16', 'is_used': d.submit_s > 0},
             {'seq': 17, 'name': 'launch_layer_s', 'format': 'bf16', 'is_used': d.launch_s > 0},
+            {'seq': 17, 'name': 'launch_experts_s', 'format': 'bf16', 'is_used': d.launch_s > 0 and d.experts > 0},
             {'seq': 17, 'name': 'chunk_s', 'format': 'bf16', 'is_used': d.chunk_s > 0},
             {'seq': 17, 'name': 'mixed_prompt_ratio', 'format': 'bf16', 'is_used': d.mixed_prompt_ratio <> 1},
             {'seq': 17, 'name': 'send_s', 'format': 'bf16', 'is_used': d.send_s > 0},

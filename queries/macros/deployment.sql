@@ -530,7 +530,7 @@ made as (
             'prefill_share': value_of['prefill_share bf16'],
             -- Not known of an engine: no time, and no difference.
             'submit_s': coalesce(value_of['submit_s bf16'], 0),
-            'launch_s': coalesce(value_of['launch_layer_s bf16'], 0) * model.layers,
+            'launch_s': coalesce(value_of['launch_layer_s bf16'], 0) * model.layers + coalesce(value_of['launch_experts_s bf16'], 0) * model.expert_layers,
             'chunk_s': coalesce(value_of['chunk_s bf16'], 0),
             'mixed_prompt_ratio': coalesce(value_of['mixed_prompt_ratio bf16'], 1),
             'request_s': value_of['request_s bf16'],

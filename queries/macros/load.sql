@@ -455,7 +455,7 @@ terms_of_first as (
         *,
         -- Near saturation a queue is made by bursts and by the longest requests, of which a mean knows nothing.
         not is_full and coalesce(l.requests_per_s > 0.85e0 * most_per_s, false) as is_near_most,
-        macros.ttft_terms(d, l.input, wait_s, macros.launched_s(d, alone_s, chunks * others_step_s, chunks), chunks * others_step_s) as own
+        macros.ttft_terms(d, l.input, wait_s, macros.launched_s(d, alone_s, chunks * others_step_s, chunks, others + new_tokens / chunks), chunks * others_step_s) as own
     from waits
 ),
 

@@ -129,7 +129,7 @@ means as (
         list_transform(
             alone_s, lambda one_s, i: macros.ttft_sum(macros.ttft_terms(
                 d, parts[i].uncached + parts[i].cached, case when clients = 1 then 0e0 else macros.missed_s(d, step_s) end,
-                macros.launched_s(d, one_s, chunks[i] * step_s, chunks[i]), chunks[i] * step_s
+                macros.launched_s(d, one_s, chunks[i] * step_s, chunks[i], batch + parts[i].uncached / chunks[i]), chunks[i] * step_s
             ))
         ) as first_tokens_s,
         list_transform(prompts_s, lambda prompt_s, i: prompt_s + chunks[i] * step_s) as worked_s,

@@ -26,11 +26,11 @@ create macro macros.chunk_s(d, batch, tokens, kv_s := 0e0) as
 create macro macros.chunk_beside_s(d, batch, tokens, filled, gemm_s, experts_s, allreduce_s, kv_s) as
     greatest(
         macros.gemm_s(d, batch, tokens, 1) - gemm_s
-        + macros.experts_s(d, filled) - experts_s
+        + (1 + (d.mixed_prompt_ratio - 1) * least(1e0, batch)) * (macros.experts_s(d, filled) - experts_s)
         + macros.allreduce_s(d, filled) - allreduce_s
         + d.chunk_s,
-        -- The host launches each layer of a step with a prompt; a step of the others alone is one graph.
-        case when batch >= 1 then d.launch_s - gemm_s - experts_s - allreduce_s - kv_s - macros.layers_s(d) - macros.host_s(d, batch) end
+        -- The host launches each layer of a large step; a step of the others alone is one graph.
+        case when batch >= 1 then macros.launched_step_s(d, filled) - gemm_s - experts_s - allreduce_s - kv_s - macros.layers_s(d) - macros.host_s(d, batch) end
     );
 
 -- Extra seconds that a whole prompt adds to the steps of `batch` others.

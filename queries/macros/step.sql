@@ -111,6 +111,12 @@ create macro macros.experts_s(d, tokens) as
             + case when d.expert_table_ratio = 0 then 0e0 else d.expert_table_ratio * macros.experts_table_s(d, tokens) end
     end;
 
+-- The same of a step with prompts beside sequences that decode: what the prompts add takes so much longer there.
+--   select macros.experts_beside_s(d, 32, 1000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'engine_version': '0.26.0'})
+create macro macros.experts_beside_s(d, decode, prefill) as
+    macros.experts_s(d, decode)
+    + (1 + (d.mixed_prompt_ratio - 1) * least(1e0, decode)) * (macros.experts_s(d, decode + prefill) - macros.experts_s(d, decode));
+
 -- Bytes of keys and values that one GPU reads in a step, without those of indexers.
 --   select macros.attended_bytes(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.attended_bytes(d, context, windowed) as
@@ -204,7 +210,7 @@ create macro macros.terms_sum(d, decode, gemm_s, experts_s, kv_s, allreduce_s) a
 create macro macros.engine_step_s(d, decode, context, windowed, prefill, chunks, pairs) as
     greatest(
         macros.gemm_s(d, decode, prefill, chunks)
-        + macros.experts_s(d, decode + prefill)
+        + macros.experts_beside_s(d, decode, prefill)
         + macros.kv_s(d, context, windowed)
         + macros.state_s(d, decode)
         + macros.allreduce_s(d, decode + prefill)
@@ -212,8 +218,18 @@ create macro macros.engine_step_s(d, decode, context, windowed, prefill, chunks,
         + macros.host_s(d, decode)
         + macros.prefill_attention_s(d, prefill, pairs)
         + chunks * d.chunk_s,
-        case when chunks > 0 then d.launch_s else d.submit_s end
+        macros.launched_step_s(d, decode + prefill)
     );
+
+-- The tokens of the largest step that vLLM captures as a CUDA graph: the host launches a larger one layer by layer.
+--   select macros.graph_tokens(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.graph_tokens(d) as
+    least(512, 2 * d.max_num_seqs);
+
+-- Seconds that the host takes to launch a step of so many tokens, which the GPU's work hides where that takes longer.
+--   select macros.launched_step_s(d, 2048) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.launched_step_s(d, tokens) as
+    case when tokens > macros.graph_tokens(d) then greatest(d.launch_s, d.submit_s) else d.submit_s end;
 
 -- Seconds between two tokens that a client sees at least, however fast the engine is: one thread of the API server sends the tokens of
 -- `batch` requests, and takes in as many as come in the meantime.

@@ -17,11 +17,11 @@ create macro macros.ttft_terms(d, input, wait_s, prompt_s, steps_s) as {
     'steps': steps_s
 };
 
--- Seconds that a prompt's own work of prompt_s adds to the steps that it rides in, steps_s, with each of which the host launches every layer:
--- a short prompt takes as long as that does.
---   select macros.launched_s(d, 2e-3, 6e-3, 1) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
-create macro macros.launched_s(d, prompt_s, steps_s, chunks) as
-    greatest(prompt_s, chunks * d.launch_s - steps_s);
+-- Seconds that a prompt's own work of prompt_s adds to the steps of so many tokens that it rides in, steps_s. The host launches every layer of
+-- a large step, and the prompt takes as long as that does.
+--   select macros.launched_s(d, 2e-3, 6e-3, 1, 800) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.launched_s(d, prompt_s, steps_s, chunks, tokens) as
+    greatest(prompt_s, chunks * macros.launched_step_s(d, tokens) - steps_s);
 
 -- Their sum, seconds.
 --   select macros.ttft_sum({'request': 20e-3, 'wait': 10e-3, 'prompt': 50e-3, 'steps': 10e-3})

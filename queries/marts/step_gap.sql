@@ -106,7 +106,7 @@ costs as (
         macros.floor_s(d, decode_kv_tokens, decode_windowed_tokens) as floor_step_s,
         macros.engine_step_s(d, decode_tokens, decode_kv_tokens, decode_windowed_tokens, prefill_tokens, prefill_requests, pairs) as predicted_step_s,
         macros.weights_s(d, decode_tokens + prefill_tokens) as weights_s,
-        macros.experts_s(d, decode_tokens + prefill_tokens) as experts_s,
+        macros.experts_beside_s(d, decode_tokens, prefill_tokens) as experts_s,
         macros.kv_s(d, decode_kv_tokens, decode_windowed_tokens) + macros.state_s(d, decode_tokens) as kv_s,
         macros.arithmetic_s(d, decode_tokens, prefill_tokens, prefill_requests) as arithmetic_s,
         macros.prefill_attention_s(d, prefill_tokens, pairs) + prefill_requests * d.chunk_s as prompts_s,

@@ -67,7 +67,7 @@ costs as (
         case when works.batch > 0 then macros.missed_s(d, works.step_s) else 0 end as missed_s,
         macros.ttft_terms(
             d, works.uncached_tokens + works.cached_tokens, null,
-            macros.launched_s(d, works.prompt_s, works.chunks * works.step_s, works.chunks), works.chunks * works.step_s
+            macros.launched_s(d, works.prompt_s, works.chunks * works.step_s, works.chunks, works.batch + works.uncached_tokens / works.chunks), works.chunks * works.step_s
         ) as term
     from marts.prompt_works as works
     inner join staging.runs on runs.run_id = works.run_id

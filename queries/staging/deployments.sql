@@ -80,7 +80,7 @@
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
 -- submit_s                 host time of a step that asynchronous scheduling hides: no step is shorter, seconds; 0: not known
--- launch_s                 the same of a step with a prompt in it, whose layers the host launches one by one, seconds; 0: not known
+-- launch_s                 the same of a step too large for a CUDA graph, whose layers the host launches one by one, seconds; 0: not known
 -- chunk_s                  of each prompt in a step: its tables and sampling, seconds
 -- mixed_prompt_ratio       a prompt's arithmetic while others decode, over the same alone
 -- request_s                of a request before and after its steps: HTTP, first scheduling, seconds
