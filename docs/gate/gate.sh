@@ -3,7 +3,8 @@
 # It needs a POSIX shell, curl and tidemark.
 #
 # Settings come from the environment:
-#   OLD, NEW    the two versions
+#   OLD         the version in use
+#   NEW         the version to judge
 #   SERVE       a command that gets a version as its argument and serves it at BASE_URL until it gets SIGTERM
 #   PLAN        what is sent: a file of "tidemark plan", the same for every run
 #   MODEL       the name that the server serves
