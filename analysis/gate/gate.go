@@ -159,6 +159,9 @@ func answeredShare(ctx context.Context, db *sql.DB, runs []string) (share, error
 	return s, nil
 }
 
+// isPair says that there is one run on each side.
+func (g Gate) isPair() bool { return len(g.Comparison.Before)+len(g.Comparison.After) == 2 }
+
 // edge is the ratio beyond which the metric is worse.
 func (g Gate) edge(m Metric) float64 {
 	if m.isMoreBetter {
@@ -180,7 +183,7 @@ func (g Gate) bound() string { return show.Plain(100*g.Bound) + " %" }
 
 // wanted is how many runs on each side would tell, if the ratio is truly as it was found and runs scatter as they did.
 func (g Gate) wanted(j Judged) string {
-	if len(g.Comparison.Before)+len(g.Comparison.After) == 2 {
+	if g.isPair() {
 		return "three runs on each side would tell more"
 	}
 	const most = 30
@@ -284,5 +287,8 @@ func (g Gate) Remarks() (remarks []string) {
 
 // Basis says what the intervals are.
 func (g Gate) Basis() string {
+	if g.isPair() {
+		return fmt.Sprintf("the intervals are for all %d metrics together, from blocks of time in one run on each side: they know nothing of what differs from start to start", len(g.Metrics))
+	}
 	return fmt.Sprintf("the intervals hold for all %d metrics together at 90 %%, so that noise alone makes at most 1 gate in 20 red", len(g.Metrics))
 }
