@@ -1,10 +1,10 @@
 // Package gate decides whether a comparison of runs shows a regression, and writes the decision as CI systems read it: JUnit XML and Markdown.
 //
-// A gate is red where the interval of one metric's ratio lies wholly beyond the bound on its bad side. A night has several metrics, and noise
-// has a chance with each of them: an interval that is right in 90 % of cases lies beyond the truth on its bad side in one of twenty, and of
-// seven one would do so in up to one night of three. So the intervals here are those that hold for all metrics together: each misses on its
-// bad side with a chance of 1 in 20 divided by the number of metrics (Bonferroni), whatever the metrics have to do with one another. At most
-// one gate in twenty of a server that has not changed is red, and far fewer where its noise is small beside the bound.
+// A gate is red where the interval of one metric's ratio lies wholly beyond the bound on its bad side. Noise has a chance with each metric: a
+// 90 % interval lies beyond the truth on its bad side in one case of twenty, so that with seven metrics up to a third of the gates of an
+// unchanged server would be red. Therefore the intervals here hold for all metrics together: each misses on its bad side with a chance of 1 in
+// 20 divided by the number of metrics (Bonferroni), however the metrics depend on one another. Of repeats, at most one gate in twenty of an
+// unchanged server is red, and far fewer where its noise is small beside the bound.
 //
 // An interval that holds the bound decides nothing: the gate stays green and says how many repeats would tell.
 package gate
@@ -59,8 +59,8 @@ func (g Gate) IsRed() bool { return g.isRed }
 // leaves nothing to compare with: then no metric is judged.
 func Judge(ctx context.Context, db *sql.DB, c analysis.Comparison, q Question) (Gate, error) {
 	g := Gate{Question: q, Comparison: c, Spoilt: strings.Join(c.Unusable, "; ")}
-	hasFailed := slices.ContainsFunc(c.After, func(run string) bool { return slices.Contains(c.Failed, run) })
-	g.isRed = hasFailed && !slices.ContainsFunc(c.Before, func(run string) bool { return slices.Contains(c.Failed, run) }) && len(c.Failed) == len(c.Unusable)
+	isValid := len(c.Failed) == len(c.Unusable)
+	g.isRed = isValid && g.haveFailed(c.After) && !g.haveFailed(c.Before)
 	for _, m := range q.Metrics {
 		j, err := g.compared(ctx, db, m)
 		if err != nil {
@@ -71,6 +71,11 @@ func Judge(ctx context.Context, db *sql.DB, c analysis.Comparison, q Question) (
 		g.Judged = append(g.Judged, j)
 	}
 	return g, nil
+}
+
+// haveFailed says whether one of the runs has.
+func (g Gate) haveFailed(runs []string) bool {
+	return slices.ContainsFunc(runs, func(run string) bool { return slices.Contains(g.Comparison.Failed, run) })
 }
 
 // chance is that of one interval to miss on one side.
