@@ -149,9 +149,10 @@ func answeredShare(ctx context.Context, db *sql.DB, runs []string) (share, error
 		if c.Requests == 0 {
 			return share{isEmpty: true}, nil
 		}
-		s.mean += (1 - c.Failed/c.Requests) / n
+		s.mean += 1 - c.Failed/c.Requests
 		requests += c.Requests
 	}
+	s.mean /= n // after the sum, so that all of all is exactly 1
 	s.se, s.freedom = counts[0].SE, counts[0].Blocks-1
 	if len(runs) > 1 {
 		squares := 0.0
