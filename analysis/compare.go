@@ -29,6 +29,27 @@ type Comparison struct {
 	Settings      Table    // rows of marts.run_differences: kind, setting, value, other_value, is_refused
 	Results       Table    // columns of marts.run_pairs, without the run ids
 	Unusable      []string // why figures of a run are not those of the planned load: "run-3: invalid: ..."
+	Failed        []string // ids of the runs of these that are valid, in which too many requests failed
+
+	freedoms []float64 // of the interval of each row of Results, see Interval
+}
+
+// Interval is that of the ratio in a row of Results that misses the truth with this chance on each side; 0.05 gives the row's own ends. Both
+// are NaN where the row has none. freedom is the degrees of freedom that it rests on.
+func (c Comparison) Interval(row int, chance float64) (low, high, freedom float64) {
+	values := c.Results.Records()[row]
+	ratio, _ := values["ratio"].(float64)
+	lowEnd, isKnown := values["low_ratio"].(float64)
+	highEnd, _ := values["high_ratio"].(float64)
+	if !isKnown {
+		return math.NaN(), math.NaN(), 0
+	}
+	freedom = c.freedoms[row]
+	wider := 1.0
+	if lowEnd < highEnd {
+		wider = regression.StudentT(1-chance, freedom) / regression.StudentT95(freedom)
+	}
+	return ratio * math.Pow(lowEnd/ratio, wider), ratio * math.Pow(highEnd/ratio, wider), freedom
 }
 
 // Compare compares one run with another, or several repeats with several. All must be runs of the warehouse, each named once.
@@ -45,6 +66,9 @@ func Compare(ctx context.Context, db *sql.DB, before, after []string) (Compariso
 		}
 		if why := verdict.Unusable(); why != "" {
 			c.Unusable = append(c.Unusable, run+": "+why)
+			if verdict.IsValid {
+				c.Failed = append(c.Failed, run)
+			}
 		}
 	}
 	if len(all) > 2 && min(len(before), len(after)) < 2 {
@@ -56,11 +80,31 @@ func Compare(ctx context.Context, db *sql.DB, before, after []string) (Compariso
 		return c, err
 	}
 	if len(all) == 2 {
-		c.Results, err = askFor(ctx, "compare", db, pairQuery, before[0], after[0])
-		return c, err
+		err = c.comparePair(ctx, db)
+	} else {
+		err = c.compareRepeats(ctx, db)
 	}
-	c.Results, err = compareRepeats(ctx, db, before, after)
 	return c, err
+}
+
+// comparePair compares one run with another. Its intervals rest on drawn blocks: those of a pair of one plan are drawn for both at once
+// (macros.resampling_factor).
+func (c *Comparison) comparePair(ctx context.Context, db *sql.DB) (err error) {
+	if c.Results, err = askFor(ctx, "compare", db, pairQuery, c.Before[0], c.After[0]); err != nil {
+		return err
+	}
+	var blocks float64
+	if err := db.QueryRowContext(ctx, "select macros.resampled_blocks()").Scan(&blocks); err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	for _, row := range c.Results.Records() {
+		sets := 2.0
+		if row["is_paired"] == true {
+			sets = 1
+		}
+		c.freedoms = append(c.freedoms, sets*(blocks-1))
+	}
+	return nil
 }
 
 // settingsQuery takes two lists of runs. A setting that differs within a list is a difference too: then these are not repeats.
@@ -140,14 +184,14 @@ order by
 
 // compareRepeats gives the columns of pairQuery. A value is the geometric mean of its group, because runs are compared by ratios; samples are
 // runs. The interval of the difference is that of the ratio times the value before.
-func compareRepeats(ctx context.Context, db *sql.DB, before, after []string) (Table, error) {
+func (c *Comparison) compareRepeats(ctx context.Context, db *sql.DB) error {
 	results := Table{Name: "marts.run_statistics"}
 	for _, name := range strings.Fields("metric statistic is_paired samples other_samples value other_value ratio low_ratio high_ratio difference low_difference high_difference is_different reason") {
 		results.Columns = append(results.Columns, Column{Name: name})
 	}
-	values, err := askFor(ctx, "compare", db, repeatsQuery, list(before), list(after))
+	values, err := askFor(ctx, "compare", db, repeatsQuery, list(c.Before), list(c.After))
 	if err != nil {
-		return Table{}, err
+		return err
 	}
 	for _, row := range values.Records() {
 		one, two := logarithms(row["befores"]), logarithms(row["afters"])
@@ -157,14 +201,17 @@ func compareRepeats(ctx context.Context, db *sql.DB, before, after []string) (Ta
 		value, other := math.Exp(stat.Mean(one)), math.Exp(stat.Mean(two))
 		cells := []any{row["metric"], row["statistic"], false, int64(len(one)), int64(len(two)), value, other, other / value,
 			nil, nil, other - value, nil, nil, nil, "too few runs"}
-		if len(one) == len(before) && len(two) == len(after) {
-			low, high := welch(one, two)
+		freedom := math.NaN()
+		if len(one) == len(c.Before) && len(two) == len(c.After) {
+			var low, high float64
+			low, high, freedom = welch(one, two)
 			low, high = math.Exp(low), math.Exp(high)
 			cells = append(cells[:8], low, high, other-value, (low-1)*value, (high-1)*value, low > 1 || high < 1, nil)
 		}
-		results.Rows = append(results.Rows, cells)
+		results.Rows, c.freedoms = append(results.Rows, cells), append(c.freedoms, freedom)
 	}
-	return results, nil
+	c.Results = results
+	return nil
 }
 
 func logarithms(cell any) (logs []float64) {
@@ -179,7 +226,7 @@ func logarithms(cell any) (logs []float64) {
 
 // welch is the 90 % interval of the mean of two less the mean of one (Welch 1947), both of two values or more. Groups without any spread have
 // an interval without width.
-func welch(one, two []float64) (low, high float64) {
+func welch(one, two []float64) (low, high, freedom float64) {
 	squareOf := func(values []float64) float64 { // of the standard error
 		sum, mean := 0.0, stat.Mean(values)
 		for _, v := range values {
@@ -190,10 +237,10 @@ func welch(one, two []float64) (low, high float64) {
 	a, b := squareOf(one), squareOf(two)
 	difference, width := stat.Mean(two)-stat.Mean(one), 0.0
 	if a+b > 0 {
-		freedom := (a + b) * (a + b) / (a*a/float64(len(one)-1) + b*b/float64(len(two)-1))
+		freedom = (a + b) * (a + b) / (a*a/float64(len(one)-1) + b*b/float64(len(two)-1))
 		width = regression.StudentT95(freedom) * math.Sqrt(a+b)
 	}
-	return difference - width, difference + width
+	return difference - width, difference + width, freedom
 }
 
 // Refused says why the runs must not be compared: they are of other models, loads or origins. It is empty if they may.
@@ -274,6 +321,14 @@ func StatisticName(statistic, metric string) string {
 		return "output tokens/s"
 	}
 	return statistic + " " + show.Words(strings.TrimSuffix(metric, "_s"))
+}
+
+// ValueOf writes a value of a metric of marts.run_pairs with its unit.
+func ValueOf(metric string, x float64) string {
+	if !strings.HasSuffix(metric, "_s") || strings.HasSuffix(metric, "_per_s") {
+		return show.Figures(x)
+	}
+	return show.Duration(x)
 }
 
 // Change writes a ratio as a change with its sign: 1.05 is +5.00 %.

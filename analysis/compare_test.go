@@ -10,11 +10,11 @@ import (
 // 1, 3 and 11, 13: means 2 and 12, variances 2, so that each mean has a squared standard error of 1 and both together sqrt(2), with two
 // degrees of freedom: 10 +- 2.920 * 1.414.
 func TestWelch(t *testing.T) {
-	low, high := welch([]float64{1, 3}, []float64{11, 13})
-	if math.Abs(low-5.8706) > 1e-3 || math.Abs(high-14.1294) > 1e-3 {
-		t.Errorf("welch: got %.4f to %.4f, want 5.8706 to 14.1294", low, high)
+	low, high, freedom := welch([]float64{1, 3}, []float64{11, 13})
+	if freedom != 2 || math.Abs(low-5.8706) > 1e-3 || math.Abs(high-14.1294) > 1e-3 {
+		t.Errorf("welch: got %.4f to %.4f, want 5.8706 to 14.1294, with %v degrees of freedom of 2", low, high, freedom)
 	}
-	if low, high := welch([]float64{1, 1}, []float64{2, 2}); low != 1 || high != 1 {
+	if low, high, _ := welch([]float64{1, 1}, []float64{2, 2}); low != 1 || high != 1 {
 		t.Errorf("without any spread: got %v to %v, want 1 to 1", low, high)
 	}
 }

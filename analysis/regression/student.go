@@ -2,11 +2,14 @@ package regression
 
 import "math"
 
-// StudentT95 is the 95 % quantile of Student's t, by halving an interval over its distribution function.
-func StudentT95(freedom float64) float64 {
+// StudentT95 is the 95 % quantile of Student's t.
+func StudentT95(freedom float64) float64 { return StudentT(0.95, freedom) }
+
+// StudentT is a quantile of Student's t above the median and below 700, by halving an interval over its distribution function.
+func StudentT(share, freedom float64) float64 {
 	low, high := 0.0, 700.0
 	for range 60 {
-		if middle := (low + high) / 2; studentBelow(middle, freedom) < 0.95 {
+		if middle := (low + high) / 2; studentBelow(middle, freedom) < share {
 			low = middle
 		} else {
 			high = middle

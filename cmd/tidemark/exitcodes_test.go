@@ -135,6 +135,10 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"serve --no-token --published s3://",
 			"publish --publish s3://Not-A-Bucket",
 			"ingest trace.csv --publish s3://traffic/?frobnicate=1",
+			"compare a b --fail-if-worse 5",
+			"compare a b --fail-if-worse 0%",
+			"compare a b --fail-if-worse 5% --metrics p98_ttft",
+			"compare a b --metrics p99_ttft",
 			"profile fit --input-tokens p50=x --output-tokens p50=1 --output f.yaml",
 		}},
 		{"a name that nothing has", kit.ExitMisuse, []string{

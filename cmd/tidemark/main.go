@@ -169,6 +169,7 @@ var mostUsed = map[string]string{
 	"profile":    "draw class source input-tokens output-tokens rate name output",
 	"simulate":   "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
 	"experiment": "restart base-url model",
+	"compare":    "fail-if-worse junit summary metrics force warehouse",
 	"report":     "output service week source slo force warehouse",
 	"collect":    "service since until prometheus-auth-file",
 	"k8s":        "shards image claim results start-at base-url model slo",

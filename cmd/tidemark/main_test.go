@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			// A script about the copy for readers says env TIDEMARK_PUBLISH= and has one.
 			e.Setenv("TIDEMARK_PUBLISH", "off")
+			docs, err := filepath.Abs("../../docs")
+			if err != nil {
+				return err
+			}
+			e.Setenv("DOCS", docs)
 			e.Setenv("SIM", startSimulator(e))
 			e.Setenv("SIM2", startSimulator(e))
 			for name, handler := range badServers {

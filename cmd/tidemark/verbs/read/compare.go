@@ -5,9 +5,12 @@ package read
 // of either side are named with commas between them.
 //
 // Exit codes: 0 whatever the difference is, because it is an answer; 2 where the runs are of
-// other models, loads or origins and --force is missing, and for a run that does not exist.
+// other models, loads or origins and --force is missing, and for a run that does not exist. With
+// --fail-if-worse: 1 where package gate says red, 3 where it cannot decide because runs are
+// invalid or failed; compare_gate.go prints it.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +29,7 @@ import (
 type compareFlags struct {
 	kit.Call
 	force bool
+	gateFlags
 }
 
 func CompareCommand() *cli.Command {
@@ -39,10 +43,11 @@ plan are paired by request. Of repeats the unit is the run. Runs of other
 models, loads or origins are refused (exit 2).
 
 Example:
-  tidemark compare monday,tuesday,wednesday thursday,friday --json`,
-		Flags: f.TableFlags(
+  tidemark compare monday,tuesday,wednesday thursday,friday --json
+  tidemark compare monday,tuesday thursday,friday --fail-if-worse 5%`,
+		Flags: f.TableFlags(append(f.gateFlags.flags(),
 			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same", Destination: &f.force},
-		),
+		)...),
 		Action: f.Do(f.run),
 	}
 }
@@ -52,6 +57,13 @@ func (f *compareFlags) run() error {
 		return hint.Misuse("compare: %s named, two are needed", show.Things(f.Args.Len(), "run", "runs")).Hint("tidemark compare BEFORE AFTER")
 	}
 	before, after := strings.Split(f.Args.Get(0), ","), strings.Split(f.Args.Get(1), ",")
+	ready, err := f.gateFor()
+	if err != nil {
+		return err
+	}
+	if ready != nil {
+		defer ready.close()
+	}
 	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		comparison, err := compared(ctx, w, before, after)
 		if err != nil {
@@ -64,18 +76,36 @@ func (f *compareFlags) run() error {
 		for _, unusable := range comparison.Unusable {
 			f.Tell("%s", unusable)
 		}
-		f.Remark("%s", comparison.FirstLine())
-		if why != "" {
-			f.Remark("not alike, compared by --force: %s", why)
+		if ready == nil {
+			return f.print(comparison, why, comparison.Results)
 		}
-		if f.IsForPrograms() {
-			for _, row := range kit.RowsOf(comparison.Settings) {
-				f.Tell("%s: %s, then %s", row.Text("setting"), row.Text("value"), row.Text("other_value"))
+		decision, err := ready.decide(ctx, w, comparison)
+		if err != nil {
+			return err
+		}
+		f.Remark("%s", decision.FirstLine())
+		if !f.IsForPrograms() {
+			if err := printDecision(&f.Call, decision); err != nil {
+				return err
 			}
-			return f.PrintTable(comparison.Results)
 		}
-		return printComparison(&f.Call, comparison)
+		return cmp.Or(f.print(comparison, why, decision.ForPrograms()), gateEnding(decision))
 	})
+}
+
+// print shows a comparison, to programs as this table; why are the reasons that --force overruled.
+func (f *compareFlags) print(comparison analysis.Comparison, why string, forPrograms analysis.Table) error {
+	f.Remark("%s", comparison.FirstLine())
+	if why != "" {
+		f.Remark("not alike, compared by --force: %s", why)
+	}
+	if f.IsForPrograms() {
+		for _, row := range kit.RowsOf(comparison.Settings) {
+			f.Tell("%s: %s, then %s", row.Text("setting"), row.Text("value"), row.Text("other_value"))
+		}
+		return f.PrintTable(forPrograms)
+	}
+	return printComparison(&f.Call, comparison)
 }
 
 // compared takes runs by their ids or names.
@@ -125,15 +155,11 @@ func resultForms(comparison analysis.Comparison) []analysis.Table {
 
 // resultForPeople is one row: ~ in the place of a change that the interval does not show.
 func resultForPeople(row kit.RowOf) []any {
-	write := func(column string) string { return show.Duration(row.Number(column)) }
-	if !strings.HasSuffix(row.Text("metric"), "_s") || strings.HasSuffix(row.Text("metric"), "_per_s") {
-		write = func(column string) string { return show.Figures(row.Number(column)) }
-	}
 	value := func(column string) string {
 		if !kit.HasValue(row.Number(column)) {
 			return "-"
 		}
-		return write(column)
+		return analysis.ValueOf(row.Text("metric"), row.Number(column))
 	}
 	change, interval := analysis.Change(row["ratio"]), row.Text("reason")
 	if kit.HasValue(row.Number("low_ratio")) {
