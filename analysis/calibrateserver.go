@@ -32,6 +32,7 @@ var serverConstants = []struct {
 	isOf       string // "kv": of the cache's format; empty: of any
 	scale      func(c *StepCost, factor float64)
 }{
+	{"weights", "weight_bandwidth_ratio", 0.08, "weights", func(c *StepCost, f float64) { c.weightsS /= f }},
 	{"layers", "layer_s", 0.1, "", func(c *StepCost, f float64) { c.fixedS *= f }},
 	{"sequences", "sequence_s", 0.7, "", func(c *StepCost, f float64) { c.sequenceS *= f }},
 	{"kv", "kv_bandwidth_ratio", 0.06, "kv", func(c *StepCost, f float64) { c.contextS /= f; c.windowS /= f }},
@@ -348,7 +349,7 @@ func (f *serverFit) move(ctx context.Context) (err error) {
 
 // isAs says whether two costs are the same in what serverConstants change.
 func (c StepCost) isAs(o StepCost) bool {
-	return c.fixedS == o.fixedS && c.sequenceS == o.sequenceS && c.contextS == o.contextS && c.mixedPromptRatio == o.mixedPromptRatio &&
+	return c.weightsS == o.weightsS && c.fixedS == o.fixedS && c.sequenceS == o.sequenceS && c.contextS == o.contextS && c.mixedPromptRatio == o.mixedPromptRatio &&
 		c.launchS == o.launchS && c.promptS == o.promptS && c.frontend == o.frontend
 }
 
@@ -365,6 +366,10 @@ func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64,
 				return nil, refusedByModel(r.id, class)
 			}
 			for k, measured := range r.measured[class] {
+				if math.IsNaN(measured) { // answers too short to have it
+					all = append(all, 0)
+					continue
+				}
 				all = append(all, math.Log(played[class][k]/measured)/playedFigures[k].tolerance)
 			}
 		}
@@ -437,8 +442,11 @@ func (f *serverFit) step(slopes [][]float64) ([]float64, error) {
 func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 	for i, of := range serverConstants {
 		format := "*"
-		if of.isOf == "kv" {
+		switch of.isOf {
+		case "kv":
 			format = read.deployments[0].KVCacheDtype
+		case "weights":
+			format = read.deployments[0].Quantization
 		}
 		before := read.constant(of.name, format)
 		if format == "*" {

@@ -109,7 +109,7 @@ func TestStepCostByHand(t *testing.T) {
 	weights := 2 * 7.504658432e9 / (3.35e12 * 0.87)
 	multiply := 2 * 7.504658432e9 / (989e12 * 0.84)
 	kv := 1000 * 131072 / (3.35e12 * 0.90)
-	fixed := 32*44e-6 + 3.5e-6
+	fixed := 32*44e-6 + 7e-6
 	want := math.Hypot(weights, multiply) + kv + fixed
 	if got := cost.Seconds(1, 1000, 1000, 0, 0, 0); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("Seconds: got %v, want %v", got, want)
