@@ -247,6 +247,9 @@ func (c StepCost) StepTime(factor float64) func(engine.Step) time.Duration {
 func (c StepCost) Engine() engine.Config {
 	d, front := c.Deployment, c.frontend
 	front.Servers = c.replicas // vLLM's default: one for each
+	if d.APIServerCount > 0 {
+		front.Servers = d.APIServerCount
+	}
 	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
 		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),

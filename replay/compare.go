@@ -47,7 +47,7 @@ func (s Settings) compareAll(servers []Server, all []engines.Configuration) (fou
 }
 
 // onlyWhereNamed are fields that are compared only where the user named them: otherwise they are our own defaults.
-var onlyWhereNamed = []string{"engine", "engine_version", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"}
+var onlyWhereNamed = []string{"engine", "engine_version", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "api_server_count"}
 
 // compare finds the fields in which one server is not the named deployment. A field that the server does not say is not
 // compared, and neither is --max-model-len: it also chooses the requests, so that a server may well take longer ones.

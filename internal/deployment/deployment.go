@@ -41,6 +41,7 @@ type Deployment struct {
 	MaxNumBatchedTokens  int     `json:"max_num_batched_tokens" value:"TOKENS" also:"max_batched_tokens" label:"tokens %s" usage:"in a step at most (default: the engine's)"`
 	MaxModelLen          int     `json:"max_model_len,omitempty" value:"TOKENS" label:"context %s" usage:"of prompt and answer at most (default: the model's context)"`
 	GPUMemoryUtilization float64 `json:"gpu_memory_utilization,omitempty" value:"SHARE" label:"memory %s" most:"1" usage:"of the memory that the engine takes (default: vLLM's 0.9)"`
+	APIServerCount       int     `json:"api_server_count,omitempty" value:"N" label:"%s API servers" usage:"API servers that share the requests of one address (default: one a replica)"`
 	HBMBytesPerS         float64 `json:"hbm_bytes_per_s,omitempty" flag:"hbm-bandwidth" value:"RATE" label:"HBM %s" unit:"bytes/s" usage:"of one GPU's memory at its peak: 600GB/s (default: the catalogue's)"`
 }
 

@@ -27,6 +27,7 @@
 --   max_num_batched_tokens   tokens of one engine step
 --   max_model_len            longest request, tokens
 --   gpu_memory_utilization   share of a GPU's memory that the engine takes
+--   api_server_count         API servers that share the requests of one address
 --   hbm_bytes_per_s          peak memory bandwidth of one GPU, bytes/s
 --   select macros.deployment_fields({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.deployment_fields(asked) as
@@ -45,6 +46,7 @@ create macro macros.deployment_fields(asked) as
         "max_num_batched_tokens": "BIGINT",
         "max_model_len": "BIGINT",
         "gpu_memory_utilization": "DOUBLE",
+        "api_server_count": "BIGINT",
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
@@ -535,6 +537,7 @@ made as (
             'mixed_prompt_ratio': coalesce(value_of['mixed_prompt_ratio bf16'], 1),
             'request_s': value_of['request_s bf16'],
             'request_token_s': value_of['request_token_s bf16'],
+            'api_servers': coalesce(nullif(fields.api_server_count, 0), dp) / dp,
             'admission_s': coalesce(value_of['admission_s bf16'], 0),
             'admission_token_s': coalesce(value_of['admission_token_s bf16'], 0),
             'send_s': coalesce(value_of['send_s bf16'], 0),

@@ -101,10 +101,7 @@ create macro macros.draft_s(d) as
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'}))
 create macro macros.thread_per_s(d, l) as
     case when d.send_token_s > 0 then
-        1 / (
-            macros.answer_s(l, 2 * sqrt(d.send_s * d.send_crowd_s) + d.send_token_s - d.send_crowd_s)
-            + d.admission_s + d.admission_token_s * l.input
-        )
+        1 / (macros.answer_s(l, 2 * sqrt(d.send_s * d.send_crowd_s) + d.send_token_s - d.send_crowd_s) / d.api_servers + macros.admits_s(d, l.input))
     else 'infinity'::double end;
 
 -- Tokens that a step yields, where each of k drafts is accepted with chance a, and only after those before it

@@ -235,12 +235,17 @@ create macro macros.launched_step_s(d, tokens) as
 -- `batch` requests, and takes in as many as come in the meantime.
 --   select macros.round_s(d, 256, 128, 256) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
 create macro macros.round_s(d, batch, input, output) as
-    macros.sends_s(d, batch) + batch * ((d.admission_s + d.admission_token_s * input) / greatest(1, output));
+    macros.sends_s(d, batch) + batch * macros.admits_s(d, input) / greatest(1, output);
+
+-- Seconds that API servers take to take in a request with so many prompt tokens; d.api_servers of them share the requests of a replica.
+--   select macros.admits_s(d, 1000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
+create macro macros.admits_s(d, input) as
+    (d.admission_s + d.admission_token_s * input) / d.api_servers;
 
 -- Seconds that this thread takes to send the tokens of one step of `batch` requests.
 --   select macros.sends_s(d, 256) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})
 create macro macros.sends_s(d, batch) as
-    d.send_s + batch * (d.send_token_s + greatest(0e0, batch - 1) * d.send_crowd_s);
+    d.send_s + batch / d.api_servers * (d.send_token_s + greatest(0e0, batch / d.api_servers - 1) * d.send_crowd_s);
 
 -- Seconds by which a request that comes while others decode misses the next step: asynchronous scheduling puts that together while one works.
 --   select macros.missed_s(d, 10e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'engine_version': '0.26.0'})

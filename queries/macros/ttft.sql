@@ -32,7 +32,7 @@ create macro macros.ttft_sum(term) as
 -- Each of the other clients has its prompt before this one with chance d.bunch_ratio; the API server takes it in, and the engine works on it.
 --   select macros.bunch_wait_s(d, macros.load(2000, 500, clients := 64), 50e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.bunch_wait_s(d, l, prompt_s) as
-    d.bunch_ratio * greatest(0, l.clients - 1) * (d.prompt_ratio * prompt_s + d.admission_s + d.admission_token_s * l.input);
+    d.bunch_ratio * greatest(0, l.clients - 1) * (d.prompt_ratio * prompt_s + macros.admits_s(d, l.input));
 
 -- The band's ratio of a time to first token, as macros.terms_band_ratio of a time per token. `spread` is of macros.term_spreads.
 --   select macros.ttft_band_ratio(macros.term_spreads(macros.spreads(), 'measured', 0, null, true, true),

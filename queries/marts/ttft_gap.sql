@@ -63,7 +63,7 @@ costs as (
         d.max_num_batched_tokens,
         d.max_num_seqs,
         d.prompt_ratio * works.prompt_s as work_s,
-        d.admission_s + d.admission_token_s * (works.uncached_tokens + works.cached_tokens) as taken_in_s,
+        macros.admits_s(d, works.uncached_tokens + works.cached_tokens) as taken_in_s,
         case when works.batch > 0 then macros.missed_s(d, works.step_s) else 0 end as missed_s,
         macros.ttft_terms(
             d, works.uncached_tokens + works.cached_tokens, null,

@@ -85,6 +85,7 @@
 -- mixed_prompt_ratio       a prompt's arithmetic while others decode, over the same alone
 -- request_s                of a request before and after its steps: HTTP, first scheduling, seconds
 -- request_token_s          of each token of its prompt: reading the prompt into tokens, seconds
+-- api_servers              API servers that share the requests of one replica
 -- admission_s              part of request_s that the API server's one thread takes, seconds; 0: not known
 -- admission_token_s        the same of request_token_s, seconds
 -- send_s                   of that thread for each step that yields tokens, seconds; 0: not known
