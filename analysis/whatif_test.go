@@ -59,7 +59,7 @@ func TestWhatIfOfEqualRequestsIsAPrediction(t *testing.T) {
 			within(t, test.what+": low", got.TPOT.Low, predicted[0].Low, 2e-2)
 		}
 		within(t, test.what+": TTFT", got.TTFT.Value, predicted[0].TTFT, 3e-2)
-		within(t, test.what+": ITL p99", got.ITLP99.Value, predicted[0].ITLP99, 6e-2) // several prompts are one chunk there, and added here
+		within(t, test.what+": ITL p99", got.ITLP99.Value, predicted[0].ITLP99, 7e-2) // several prompts are one chunk there, and added here
 		within(t, test.what+": batch", got.Running, predicted[0].Batch, 1e-2)
 		within(t, test.what+": rate", got.RequestsPerS, predicted[0].RequestsPerS, 1e-2)
 	}
