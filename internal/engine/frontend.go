@@ -6,9 +6,10 @@ import (
 )
 
 // Frontend is what stands between an engine and its clients: an API server such as vLLM's. One thread takes requests in and
-// sends tokens out, first come first served. Requests that wait for it together are handed to the engine together, when the last
-// of them has been taken in: an event loop works on all of them by turns, and of a burst of 64 the engine gets 1 and then 63
-// (docs/evidence.md). The engine does not wait for the thread; the clients do. The zero value takes no time.
+// sends tokens out, first come first served. A request comes to it twice: to be read, and, behind whatever came in the meantime, to
+// be taken in. Requests that wait together to be taken in are handed to the engine together, with the last of them: an event loop
+// works on all of them by turns, and of a burst of 64 the engine gets 1 and then 63 (docs/evidence.md). The engine does not wait
+// for the thread; the clients do. The zero value takes no time.
 type Frontend struct {
 	Servers        int           // that share the requests evenly; 0 is 1. They are played as one thread that is so many times as fast
 	Way            time.Duration // of every request until it reaches the thread
@@ -26,7 +27,7 @@ func (f *Frontend) Sends(tokens int) time.Duration {
 	return f.Send + time.Duration(tokens)*(f.SendToken+time.Duration(tokens-1)*f.SendCrowd)
 }
 
-// Admits is what the thread takes for a request of so many prompt tokens.
+// Admits is what the thread takes for a request of so many prompt tokens, half of it each time.
 func (f *Frontend) Admits(prompt int) time.Duration {
 	return (f.Admission + time.Duration(prompt)*f.AdmissionToken) / time.Duration(max(f.Servers, 1))
 }
@@ -44,14 +45,19 @@ type thread struct {
 	begins time.Duration // with the requests that it takes in together, the newest
 }
 
-// take is when a request is in that came to the thread at that instant, and with it all that it is taken in together with: those that came
+// read is when a request has been read that came to the thread at that instant.
+func (t *thread) read(at time.Duration, prompt int) time.Duration {
+	t.free = max(t.free, at) + t.Admits(prompt)/2
+	return t.free
+}
+
+// take is when a request is in that came back to the thread at that instant, and with it all that it is taken in together with: those that came
 // while the thread had not begun with the first of them.
 func (t *thread) take(at time.Duration, prompt int) time.Duration {
 	if at > t.begins {
 		t.begins = max(t.free, at)
 	}
-	t.free = max(t.free, at) + t.Admits(prompt)
-	return t.free
+	return t.read(at, prompt)
 }
 
 // send puts the tokens of those steps of a stretch on their way that have ended by an instant, and says when the last of them
@@ -76,7 +82,7 @@ func (t *thread) send(s *stretch, until time.Duration, tokens int) time.Duration
 type Server struct {
 	engine   *Virtual
 	thread   *thread // nil: requests and tokens pass at once
-	coming   []*Job  // on their way to the thread
+	coming   []*Job  // on their way to the thread, the first time or the second
 	admitted []*Job  // by the thread, not yet in the engine: Job.in says when they are
 	leaving  []*Job  // the engine is done with them, the thread is not: until Job.Last
 }
@@ -105,6 +111,11 @@ func (s *Server) Add(job *Job, at time.Duration) {
 		return
 	}
 	job.sent, job.in = at, at+s.thread.Way+time.Duration(job.Prompt)*s.thread.WayToken
+	s.come(job)
+}
+
+// come puts a request among those that come to the thread, by the instant at which it will be there.
+func (s *Server) come(job *Job) {
 	i := len(s.coming)
 	for i > 0 && s.coming[i-1].in > job.in { // a shorter prompt overtakes
 		i--
@@ -148,9 +159,15 @@ func (s *Server) Finish(ended func(*Job)) {
 	}
 	for len(s.coming) > 0 && s.coming[0].in == at {
 		s.engine.sendUntil(at) // what came to the thread before it
-		s.admitted = append(s.admitted, pop(&s.coming))
-		in := s.thread.take(at, s.admitted[len(s.admitted)-1].Prompt)
-		s.admitted[len(s.admitted)-1].in = in
+		job := pop(&s.coming)
+		if !job.isRead {
+			job.isRead, job.in = true, s.thread.read(at, job.Prompt)
+			s.come(job)
+			continue
+		}
+		in := s.thread.take(at, job.Prompt)
+		job.in = in
+		s.admitted = append(s.admitted, job)
 		for i := len(s.admitted) - 2; i >= 0 && s.admitted[i].in > s.thread.begins; i-- {
 			s.admitted[i].in = in
 		}

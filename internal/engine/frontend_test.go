@@ -45,14 +45,15 @@ func TestAFrontendByHand(t *testing.T) {
 	}
 }
 
-// Four requests come at once to a thread that takes 2 ms for each, and a fifth at 3 ms: the thread is not through with the four, which it hands on
-// together at 8 ms, and has the fifth at 10. The engine's step from 8 to 18 has the four, and the next one all.
+// Four requests come at once to a thread that takes twice 1 ms for each, and a fifth at 3.5 ms. It has read the four after 4 ms, and takes them in
+// together from then on, the first three, the fifth's first time, and the fourth: at 9 ms the engine has the four, at 10 the fifth. The step from 9
+// to 19 has the four, and the next one the fifth.
 func TestWhoWaitsTogetherIsHandedOnTogether(t *testing.T) {
 	ms := time.Millisecond
 	cfg := Config{StepTime: func(Step) time.Duration { return 10 * ms }, Frontend: Frontend{Admission: 2 * ms}}
 	jobs := []*Job{{Prompt: 10, Output: 1}, {Prompt: 10, Output: 1}, {Prompt: 10, Output: 1}, {Prompt: 10, Output: 2}, {Prompt: 10, Output: 1}}
-	playServer(t, cfg, jobs, []time.Duration{0, 0, 0, 0, 3 * ms})
-	for i, want := range []time.Duration{18 * ms, 18 * ms, 18 * ms, 18 * ms, 28 * ms} {
+	playServer(t, cfg, jobs, []time.Duration{0, 0, 0, 0, 3*ms + ms/2})
+	for i, want := range []time.Duration{19 * ms, 19 * ms, 19 * ms, 19 * ms, 29 * ms} {
 		if jobs[i].First != want {
 			t.Errorf("request %d has its first token at %v, want %v", i, jobs[i].First, want)
 		}

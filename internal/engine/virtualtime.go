@@ -52,6 +52,7 @@ type Job struct {
 	runs []tokenRun
 
 	sent   time.Duration   // by the client, where a frontend is between
+	isRead bool            // by the frontend
 	in     time.Duration   // when it reaches the frontend, then the engine
 	tokens []time.Duration // where they are kept until the frontend is done
 }

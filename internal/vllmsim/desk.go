@@ -9,14 +9,15 @@ import (
 )
 
 // desk is the API server's one thread (engine.Frontend) against the clock: it takes requests in and sends the tokens of steps out,
-// first come first served. Requests that wait together are handed on together. The engine does not wait for it. Tokens that come while it is
+// first come first served. A request comes to it twice; those that wait together the second time are handed on together. The engine does not wait for it. Tokens that come while it is
 // behind share a chunk, as in vLLM.
 //
 // Its timeline is its own, as the engine's is: a late wake-up does not add up.
 type desk struct {
-	front engine.Frontend
-	waker waker
-	done  chan struct{} // closed when run has returned
+	front  engine.Frontend
+	handOn func([]*stream) // to the engine
+	waker  waker
+	done   chan struct{} // closed when run has returned
 
 	mu        sync.Mutex
 	queue     []deskWork // in the order in which it reaches the thread
@@ -25,29 +26,32 @@ type desk struct {
 
 // deskWork is a request that comes or a step's tokens that leave.
 type deskWork struct {
-	ready     time.Time     // when it reaches the thread
-	takes     time.Duration // of the thread
-	isRequest bool
-	do        func()
+	ready   time.Time     // when it reaches the thread
+	takes   time.Duration // of the thread
+	request *stream       // that comes the second time; else nil
+	do      func(at time.Time)
 }
 
 // newDesk is nil where nothing stands between engine and clients.
-func newDesk(front engine.Frontend) *desk {
+func newDesk(front engine.Frontend, handOn func([]*stream)) *desk {
 	if front.IsNone() {
 		return nil
 	}
-	return &desk{front: front, done: make(chan struct{})}
+	return &desk{front: front, handOn: handOn, done: make(chan struct{})}
 }
 
-// takeIn calls do when a request with so many prompt tokens that comes now has been taken in.
-func (d *desk) takeIn(prompt int, do func()) {
+// takeIn hands on a request with so many prompt tokens that comes now when it has been taken in.
+func (d *desk) takeIn(prompt int, request *stream) {
 	way := d.front.Way + time.Duration(prompt)*d.front.WayToken
-	d.add(deskWork{time.Now().Add(way), d.front.Admits(prompt), true, do})
+	half := d.front.Admits(prompt) / 2
+	d.add(deskWork{ready: time.Now().Add(way), takes: half, do: func(read time.Time) {
+		d.add(deskWork{ready: read, takes: half, request: request})
+	}})
 }
 
 // send calls do when the tokens of a step that has just ended are out.
 func (d *desk) send(at time.Time, tokens int, do func()) {
-	d.add(deskWork{at, d.front.Sends(tokens), false, do})
+	d.add(deskWork{ready: at, takes: d.front.Sends(tokens), do: func(time.Time) { do() }})
 }
 
 func (d *desk) add(work deskWork) {
@@ -76,20 +80,20 @@ func (d *desk) run() {
 	defer close(d.done)
 	defer d.waker.close()
 	var free, begins time.Time // begins: with the requests that are handed on together
-	var together []func()
+	var together []*stream
 	for {
 		work, until, isOver := d.next()
 		switch {
 		case isOver:
 			return
-		case work.do == nil:
+		case work.ready.IsZero(): // there is none yet
 			d.waker.wait(until)
 			continue
 		}
 		if work.ready.After(free) {
 			free = work.ready
 		}
-		if work.isRequest && work.ready.After(begins) {
+		if work.request != nil && work.ready.After(begins) {
 			begins = free
 		}
 		free = free.Add(work.takes)
@@ -97,15 +101,13 @@ func (d *desk) run() {
 			free = now
 		}
 		d.waitUntil(free)
-		if !work.isRequest {
-			work.do()
+		if work.request == nil {
+			work.do(free)
 			continue
 		}
-		if together = append(together, work.do); !d.hasRequestBy(begins) {
-			for _, do := range together {
-				do()
-			}
-			together = together[:0]
+		if together = append(together, work.request); !d.hasRequestBy(begins) {
+			d.handOn(together)
+			together = nil
 		}
 	}
 }
@@ -114,7 +116,7 @@ func (d *desk) run() {
 func (d *desk) hasRequestBy(instant time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.queue, func(work deskWork) bool { return work.isRequest && !work.ready.After(instant) })
+	return slices.ContainsFunc(d.queue, func(work deskWork) bool { return work.request != nil && !work.ready.After(instant) })
 }
 
 // next takes the work that has reached the thread first. Where none has, it says until when to wait; the zero time is for ever.

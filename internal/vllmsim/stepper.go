@@ -76,9 +76,15 @@ func newOutput(st *stream, choice int, queued time.Duration) *output {
 }
 
 func newStepper(s *Server) *stepper {
-	return &stepper{
-		server: s, sched: engine.NewScheduler(s.cfg.Config), sequences: map[*stream][]*engine.Sequence{}, desk: newDesk(s.cfg.Frontend),
-	}
+	e := &stepper{server: s, sched: engine.NewScheduler(s.cfg.Config), sequences: map[*stream][]*engine.Sequence{}}
+	e.desk = newDesk(s.cfg.Frontend, func(all []*stream) {
+		if !e.enter(all...) {
+			for _, st := range all {
+				st.refuse(engineGone())
+			}
+		}
+	})
+	return e
 }
 
 func (e *stepper) wakeBy(make func() waker) {
@@ -103,18 +109,18 @@ func (e *stepper) submit(st *stream) *apiError {
 	for i := range st.choices {
 		prompt += len(st.choices[i].prompt.ids)
 	}
-	e.desk.takeIn(prompt, func() {
-		if !e.enter(st) {
-			st.refuse(engineGone())
-		}
-	})
+	e.desk.takeIn(prompt, st)
 	return nil
 }
 
-// enter posts a stream to the engine. It returns false when that is ending.
-func (e *stepper) enter(st *stream) bool {
+// enter posts streams to the engine, which gets them at once. It returns false when that is ending.
+func (e *stepper) enter(all ...*stream) bool {
 	arrived := time.Now()
-	return e.post(func() { e.accept(st, arrived) })
+	return e.post(func() {
+		for _, st := range all {
+			e.accept(st, arrived)
+		}
+	})
 }
 
 func (e *stepper) abandon(st *stream) { e.post(func() { e.abort(st) }) }
@@ -266,7 +272,7 @@ func (e *stepper) accept(st *stream, arrived time.Time) {
 	for i := range st.choices {
 		q := &newOutput(st, i, now).Sequence
 		e.sequences[st] = append(e.sequences[st], q)
-		if e.server.cfg.IsAsync && (len(e.late) > 0 || !e.sched.IsIdle()) {
+		if e.server.cfg.IsAsync {
 			e.late = append(e.late, lateSequence{q, arrived})
 		} else {
 			e.sched.Add(q)
