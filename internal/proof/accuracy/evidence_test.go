@@ -34,9 +34,9 @@ var calibrations = []struct{ run, tried string }{
 // Gates on the median errors: of what the built-in constants say of all runs, of what they say of a GPU that nothing was fitted to, and of what
 // one run of calibration says of the others on its machine.
 var (
-	builtInGates    = [...]float64{0.14, 0.14, 0.025, 0.04}
-	unseenGates     = [...]float64{0.16, 0.14, 0.05, 0.07}
-	calibratedGates = [...]float64{0.14, 0.14, 0.025, 0.04}
+	builtInGates    = [...]float64{0.12, 0.10, 0.020, 0.030}
+	unseenGates     = [...]float64{0.09, 0.10, 0.025, 0.040}
+	calibratedGates = [...]float64{0.10, 0.08, 0.020, 0.030}
 )
 
 // TestEvidence plays runs of real GPUs and puts what they say beside what was measured: with the built-in constants, and with those of one run of
