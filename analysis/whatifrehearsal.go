@@ -65,6 +65,22 @@ func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests
 	if len(o.Objectives) > 0 {
 		o.SLO = worstOf(o.Objectives)
 	}
+	if s.Mix.Clients == 0 {
+		own := s
+		own.Scale = 1
+		if sent, err = own.traffic(requests, choice); err != nil {
+			return nil, err
+		}
+		q, ok, err := s.question(ctx, db, settings, cost, sent, slo)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			if err := o.rehearseCapacity(ctx, q, s.scale()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return differences(formulas, *o), nil
 }
 

@@ -27,6 +27,7 @@ type Answer struct {
 	RatePerS         *float64 `json:"rate_per_s"`
 	RateLowPerS      *float64 `json:"rate_low_per_s"`
 	RateHighPerS     *float64 `json:"rate_high_per_s"`
+	DrawsRatio       *float64 `json:"draws_ratio,omitempty"` // rehearsed: half of the interval that the draws alone leave, over the multiple
 	BindingObjective *string  `json:"binding_objective"`
 	PredictedScale   *float64 `json:"predicted_scale"` // of the twin before the first run
 	Confirmed        *bool    `json:"confirmed"`

@@ -87,6 +87,8 @@ type Twin struct {
 	IsAnswered     bool   // later turns of a session repeat what was answered
 	IsCold         bool   // no two requests share anything
 
+	Band float64 // of the step time, one side: 90 % of real servers lie between its 1 / (1 + Band) and 1 + Band times; 0: not known
+
 	// AreSettingsCertain says that the engine's settings need no doubt although the server does not tell them.
 	AreSettingsCertain bool
 }

@@ -13,8 +13,8 @@ const rehearsedPrecision = 0.03
 // halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
 func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
 
-// Rehearse finds the limit of the twin, without a server. Its interval is that of the seeds: it says nothing of how far the twin is from
-// a real server.
+// Rehearse finds the limit of the twin, without a server. Its interval is that of the draws and, where the twin's band is known, of how far a
+// real server may be from it: the limits of servers that are as much slower and faster.
 func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	q, err := q.settled()
 	if err != nil {
@@ -48,6 +48,10 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 		return Answer{}, c.curve.err
 	}
 	s.predicted = e.ln
+	draws := math.Expm1(e.half())
+	if err := s.widen(t, e); err != nil {
+		return Answer{}, err
+	}
 	switch {
 	case e.ln > math.Log(q.MaxScale):
 		return *s.answer(AboveMax, e, "the largest multiple that was asked about is within the objectives"), nil
@@ -56,5 +60,36 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	case e.ln < math.Log(q.MinScale):
 		return *s.answer(BelowMin, e, "the smallest multiple that was asked about is not within the objectives"), nil
 	}
-	return *s.answer(Found, e, ""), nil
+	a := s.answer(Found, e, "")
+	a.DrawsRatio = &draws
+	return *a, nil
+}
+
+// widen takes into an estimate how far the twin's steps may be off.
+func (s *search) widen(t *twin, e *estimate) error {
+	q := t.q
+	if q.Twin.Band <= 0 || math.IsInf(e.ln, 0) {
+		return nil
+	}
+	off := func(ln float64) (float64, error) {
+		c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{All: ln}, q.curveRequests/2)
+		least := math.Inf(1)
+		for j, o := range q.Objectives {
+			if o.Metric != metric.FailureRatio {
+				least = min(least, c.curve.limit(j, 0, e.ln-ln).lnScale)
+			}
+		}
+		return math.Abs(least - e.ln), c.curve.err
+	}
+	by := math.Log1p(q.Twin.Band)
+	slow, err := off(by)
+	if err != nil {
+		return err
+	}
+	fast, err := off(-by)
+	if err != nil {
+		return err
+	}
+	e.low, e.high = e.ln-math.Hypot(slow, e.ln-e.low), e.ln+math.Hypot(fast, e.high-e.ln)
+	return nil
 }

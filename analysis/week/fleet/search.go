@@ -37,20 +37,8 @@ func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo anal
 		return Server{}, hint.Errorf("slo %s: no objective is a latency: a share of failures alone is no limit to a rate", slo.Name).
 			Hint("add an objective such as {metric: ttft_from_due, percentile: 99, at_most: 1s} to the SLO file").Mark(ErrNoLatency)
 	}
-	// The band is that of a busy server, where it is wider than of a single request; and of a single one where no more fit.
-	busy, alone := analysis.Load{Clients: 32, InputTokens: 1000, OutputTokens: 200}, analysis.Load{RequestsPerS: 1e-6, InputTokens: 100, OutputTokens: 100}
-	predicted, err := analysis.Predict(ctx, db, []analysis.Point{{Deployment: resolved, Load: busy}, {Deployment: resolved, Load: alone}})
-	if err != nil {
-		return Server{}, err
-	}
-	if predicted[0].Why != "" {
-		predicted = predicted[1:]
-	}
-	if why := predicted[0].Why; why != "" {
-		return Server{}, hint.Errorf("a request of 100 and 100 tokens: %s", why).Hint("take another deployment, or a larger max_model_len")
-	}
-	s.Band = predicted[0].High/predicted[0].TPOT - 1
-	return s, nil
+	s.Band, err = analysis.ServerBand(ctx, db, resolved)
+	return s, err
 }
 
 func objectivesOf(slo analysis.SLO) (all []capacity.Objective) {

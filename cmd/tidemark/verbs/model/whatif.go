@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,6 +30,7 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
@@ -38,7 +40,7 @@ type whatIfFlags struct {
 	grid                             []string // the values of gridChanges
 	slo, measured                    string
 	maxConcurrency, splitInputTokens int
-	isRehearsed, isCold              bool
+	isRehearsed, isFormula, isCold   bool
 }
 
 func WhatIfCommand() *cli.Command {
@@ -62,10 +64,11 @@ Example:
 
 func (f *whatIfFlags) ownFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them", Destination: &f.slo},
+		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: what keeps to them is then rehearsed, as by capacity", Destination: &f.slo},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones", Destination: &f.splitInputTokens, Action: kit.AtLeastOne[int]("split-input-tokens")},
-		&cli.BoolFlag{Name: "rehearse", Usage: "play the requests on each row's servers in virtual time: tails come from that, and not from formulas", Destination: &f.isRehearsed},
+		&cli.BoolFlag{Name: "rehearse", Usage: "without --slo too: play the requests on each row's servers in virtual time; tails come from that, and not from formulas", Destination: &f.isRehearsed},
+		&cli.BoolFlag{Name: "formula", Usage: "with --slo: no rehearsal, closed formulas for all; they say nothing of bursts", Destination: &f.isFormula},
 		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache", Destination: &f.isCold},
 		&cli.StringFlag{Name: "measured", Usage: "compare with what `RUN`s measured, separated by commas, each at its own rate on what it ran on", Destination: &f.measured},
 	}
@@ -95,6 +98,10 @@ func (f *whatIfFlags) run() error {
 		if slo, err = analysis.ReadSLO(f.slo); err != nil {
 			return hint.AsMisuse(err)
 		}
+		f.isRehearsed = f.isRehearsed || !f.isFormula
+	}
+	if f.isRehearsed && f.isFormula {
+		return hint.Misuse("what-if: --rehearse and --formula contradict each other").Hint("leave one out")
 	}
 	return f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
 		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
@@ -133,8 +140,12 @@ func (f *whatIfFlags) rehearseRows(ctx context.Context, w *warehouse.Warehouse, 
 		}
 		requests = append(requests, r)
 	}
+	began := time.Now()
 	for i := range rows {
 		row := &rows[i]
+		if n := len(rows); n > 1 && time.Since(began) > 5*time.Second {
+			f.Tell("row %d of %d is rehearsed, %s so far; --formula needs no rehearsal", i+1, n, show.Duration(time.Since(began).Seconds()))
+		}
 		if row.isOther { // another run's rate with these lengths: there are no such requests
 			continue
 		}

@@ -75,7 +75,7 @@ func placeOf(s analysis.Scenario) string {
 
 // whatIfSummary is the table for people. Bands are 90 %.
 func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
-	names := []string{"", "GPUs", "TPOT ms", "p99 TTFT", "at most /s", "need", "$/1M"}
+	names := []string{"", "GPUs", "TPOT ms", "p99 TTFT", capacityName(rows, slo), "need", "$/1M"}
 	if len(slo.Objectives) > 0 {
 		names = append(names, "SLO")
 	}
@@ -88,6 +88,17 @@ func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		table.Rows = append(table.Rows, cells[:len(names)])
 	}
 	return table
+}
+
+// capacityName heads the column of rates: what is a promise, and what is not.
+func capacityName(rows []whatIfRow, slo analysis.SLO) string {
+	switch {
+	case slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.IsRehearsed }):
+		return "at most /s"
+	case len(slo.Objectives) > 0:
+		return "formula /s"
+	}
+	return "stable /s"
 }
 
 func (r whatIfRow) label() string {
@@ -268,11 +279,11 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 
 // whatIfAssumptions are the conditions under which the table holds, each once.
 func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
-	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
-		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by the low end of that.")
-	if f.isRehearsed {
-		said = append(said, "p99 TTFT and the SLO are rehearsed; \"at most\" and \"need\" stay the formulas': tidemark capacity rehearses those.")
-	}
+	said = append(said, map[string]string{
+		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of the busiest ten minutes, that keeps to the SLO; \"need\" the replicas that these minutes need by its low end, rehearsed together.",
+		"formula /s": "Figures in brackets are the 90 % band. \"formula\" is a rate by closed formulas, which know no bursts; leave --formula out and it is rehearsed.",
+		"stable /s":  "Figures in brackets are the 90 % band. \"stable\" is the largest rate that all replicas keep up with, by formulas and whatever the latency, \"need\" the replicas for this rate by its low end; with --slo both are rehearsed.",
+	}[capacityName(rows, slo)])
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
 		said = append(said, map[bool]string{
 			true:  "\"$/1M\" is of output tokens, where the SLO is kept; the few requests beyond a percentile are counted in.",
@@ -358,7 +369,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		"change", "pool", "gpu", "model", "tensor_parallel_size", "quantization", "kv_cache_dtype", "max_num_seqs", "max_num_batched_tokens",
 		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
 		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "slots", "slot_wait_ratio", "is_stable", "stable_per_s",
-		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
+		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "capacity_from", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
 		"experts_from", "calibration", "slo", "not_possible", "why")
 	for _, objective := range slo.Objectives {
 		for _, end := range []string{"", "low ", "high ", "unloaded "} {
@@ -388,7 +399,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		cells = append(cells,
 			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
-			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, kit.OrNull(o.Needed), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration), kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)
 		table.Rows = append(table.Rows, nullsForNaN(append(cells, objectiveCells(slo, o)...)))
 	}

@@ -103,7 +103,11 @@ func (s *search) sentence(a capacity.Answer) string {
 	case capacity.Found:
 		text := load(a.Scale, a.RatePerS)
 		if a.ScaleLow != nil && a.ScaleHigh != nil {
-			text += fmt.Sprintf(" (%s to %s, 90 %%%s)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh), map[bool]string{false: " of the mean over many draws; how far the model is off is not in it"}[s.isLive()])
+			low, high := a.ScaleLow, a.ScaleHigh
+			if a.RateLowPerS != nil && a.RateHighPerS != nil {
+				low, high = a.RateLowPerS, a.RateHighPerS
+			}
+			text += fmt.Sprintf(" (%s to %s, 90 %%)", show.Figures(*low), show.Figures(*high))
 		}
 		if a.Users != nil && s.question.Mode == "sessions" {
 			text += fmt.Sprintf(", %s users", show.Figures(*a.Users))

@@ -162,10 +162,14 @@ func (s *search) ready() error {
 		return err
 	}
 	var engine engine.Config
+	var band float64
 	var ask func(context.Context, *warehouse.Warehouse) error
 	if named != nil && named.GPU != "" && named.CatalogModel != "" {
 		ask = func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-			s.named, engine, err = engineOf(ctx, w, *named)
+			if s.named, engine, err = engineOf(ctx, w, *named); err != nil {
+				return err
+			}
+			band, err = analysis.ServerBand(ctx, w.DB(), s.named)
 			return err
 		}
 	}
@@ -188,7 +192,7 @@ func (s *search) ready() error {
 	}
 	q := &s.question
 	q.Twin = capacity.Twin{
-		Engine:   engine,
+		Engine: engine, Band: band,
 		Replicas: max(len(s.BaseURLs.Value()), s.replicas), Routing: s.routing,
 		MaxConcurrency: s.To.MaxConcurrency, IsAnswered: s.To.History == "answered", IsCold: s.To.Cache == "cold",
 	}

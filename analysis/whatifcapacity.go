@@ -1,0 +1,99 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine/rehearsal"
+	"tidemark/replay/plan"
+)
+
+// The capacity of a row of what-if is the one that the verb capacity rehearses: of the busiest ten minutes that resemble the whole, with the same
+// draws, and with the same interval. Replicas are rehearsed together.
+
+// capacityWindow is how much of a trace is rehearsed, as the default of the verb capacity.
+const capacityWindow = 10 * time.Minute
+
+// mostFleet is the largest number of replicas that is rehearsed together; what needs more is scaled up from it.
+const mostFleet = 32
+
+// question is what the verb capacity would ask about these requests, which come at the traffic's own rate. ok is false where no objective
+// is a latency.
+func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.Settings, cost StepCost, requests []plan.Request, slo SLO) (q capacity.Question, ok bool, err error) {
+	for _, o := range slo.Objectives {
+		if o.Metric == metric.FailureRatio {
+			continue
+		}
+		q.Objectives = append(q.Objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	if len(q.Objectives) == 0 {
+		return q, false, nil
+	}
+	window := capacity.BusiestWindow(requests, capacityWindow)
+	if window.Until == 0 {
+		window = capacity.WholeWindow(requests, plan.Header{}, "open")
+	}
+	q.Window, q.Length, q.Seed = window.Cut(requests, false), window.Length(), 1
+	q.Twin = capacity.Twin{Engine: settings.Engine, StepTime: capacity.ShiftedSteps(cost.StepTime(1)), Replicas: settings.Replicas, AreSettingsCertain: true}
+	q.Twin.Band, err = ServerBand(ctx, db, cost.Deployment)
+	return q, true, err
+}
+
+// rehearseCapacity fills in what the servers take within the SLO, and how many of them the busiest ten minutes need.
+func (o *Outlook) rehearseCapacity(ctx context.Context, q capacity.Question, scale float64) error {
+	perS, err := rateWithin(ctx, q)
+	if err != nil {
+		return err
+	}
+	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
+	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
+	o.Needed, err = replicasFor(ctx, q, perS.Low/float64(max(q.Twin.Replicas, 1)), wanted)
+	return err
+}
+
+// rateWithin is the largest rate within the objectives, of all replicas together, requests/s.
+func rateWithin(ctx context.Context, q capacity.Question) (Range, error) {
+	a, err := capacity.Rehearse(ctx, q)
+	if err != nil {
+		return Range{}, fmt.Errorf("what-if: %w", err)
+	}
+	or := func(v *float64, other float64) float64 {
+		if v == nil {
+			return other
+		}
+		return *v
+	}
+	switch a.Outcome {
+	case capacity.Found:
+		return Range{*a.RatePerS, or(a.RateLowPerS, 0), or(a.RateHighPerS, math.Inf(1))}, nil
+	case capacity.AboveMax:
+		return Range{*a.RateLowPerS, *a.RateLowPerS, math.Inf(1)}, nil
+	}
+	return Range{}, nil
+}
+
+// replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at its low end at least the rate; 0: none is. Many
+// share bursts, so that fewer are enough than one alone says.
+func replicasFor(ctx context.Context, q capacity.Question, lowOfOne, wanted float64) (int, error) {
+	if lowOfOne <= 0 {
+		return 0, nil
+	}
+	n := int(math.Ceil(wanted / lowOfOne))
+	for n > 1 && n <= mostFleet {
+		q.Twin.Replicas = n - 1
+		q.MaxScale = max(20, 2*wanted/(float64(len(q.Window))/q.Length.Seconds()))
+		perS, err := rateWithin(ctx, q)
+		if err != nil || perS.Low < wanted {
+			return n, err
+		}
+		n--
+	}
+	return n, nil
+}
