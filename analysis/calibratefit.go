@@ -104,8 +104,9 @@ func (f *serverFit) settle(ctx context.Context) error {
 	return nil
 }
 
-// rescale estimates how far off residuals of each figure are, to which the tolerance that was assumed counts as one more, and how far those of
-// a class go together.
+// rescale estimates how far off residuals of each figure are, to which the tolerance that was assumed counts as one more, and how far those of a
+// class go together. What the constants were moved for is not counted as left: a few classes that any constants explain say little, and then
+// constants stay near their priors.
 func (f *serverFit) rescale() {
 	var squares, count [len(playedFigures)]float64
 	for i, r := range f.after {
@@ -114,7 +115,13 @@ func (f *serverFit) rescale() {
 		squares[k] += r * r / math.Sqrt(1+r*r/(s*s))
 		count[k]++
 	}
-	left := max(0, 1-float64(len(f.free))/float64(len(f.after)))
+	told := float64(len(f.free))
+	if f.covariance != nil {
+		for a, i := range f.free {
+			told -= min(1, f.covariance[a][a]/(serverConstants[i].spread*serverConstants[i].spread))
+		}
+	}
+	left := max(0, 1-told/(cmp.Or(f.worth, 1)*float64(len(f.after))))
 	for k := range f.scale {
 		f.scale[k] = max(0.1, math.Sqrt((1+squares[k])/(1+left*count[k])))
 	}
@@ -128,7 +135,10 @@ func (f *serverFit) rescale() {
 		}
 		together += sum * sum
 	}
-	f.worth = min(1, apart/together)
+	f.worth = 1
+	if together > apart {
+		f.worth = apart / together
+	}
 }
 
 // move moves the free constants until nothing gets better: Gauss-Newton steps, damped as by Marquardt (1963).

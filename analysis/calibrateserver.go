@@ -84,21 +84,21 @@ func scaleTime(d *time.Duration, factor float64) {
 
 // Places in playedFigures.
 const (
-	lateTTFT = 1
+	p90TTFT  = 1
 	meanTPOT = 3
 )
 
-// playedFigures are what a fit compares of a class, and how far each may be off by chance: the deviation of its logarithm. They are means of logarithms, because a play moves smoothly in means: a median jumps by a step where half
-// of a burst just misses one.
+// playedFigures are what a fit compares of a class, and how far each may be off by chance: the deviation of its logarithm. Those of TPOT are means
+// of parts: the fastest have the steps without prompts, of which KV is a part, and a mean moves smoothly.
 var playedFigures = [...]struct {
 	tolerance float64
 	of        func(ttft, tpot []float64) float64 // of sorted values
 }{
-	{0.06, func(ttft, _ []float64) float64 { return geometricMean(ttft[:len(ttft)/2]) }},
-	{0.06, func(ttft, _ []float64) float64 { return geometricMean(ttft[len(ttft)/2:]) }},
-	{0.02, func(_, tpot []float64) float64 { return geometricMean(tpot[:len(tpot)/4]) }},
-	{0.02, func(_, tpot []float64) float64 { return geometricMean(tpot) }},
-	{0.03, func(_, tpot []float64) float64 { return geometricMean(tpot[len(tpot)-len(tpot)/8:]) }},
+	{0.06, func(ttft, _ []float64) float64 { return stat.Quantile(ttft, 0.5) }},
+	{0.08, func(ttft, _ []float64) float64 { return stat.Quantile(ttft, 0.9) }},
+	{0.03, func(_, tpot []float64) float64 { return meanBetween(tpot, 0, 0.25) }},
+	{0.02, func(_, tpot []float64) float64 { return meanBetween(tpot, 0, 1) }},
+	{0.03, func(_, tpot []float64) float64 { return meanBetween(tpot, 0.9, 1) }},
 }
 
 // PlayedFigures are the names of the figures of a PlayedClass.
@@ -109,12 +109,14 @@ func (c *classTimes) figures() [len(PlayedFigures)]float64 {
 	return [...]float64{stat.Quantile(c.ttft, 0.5), stat.Quantile(c.ttft, 0.9), stat.Mean(c.tpot), stat.Quantile(c.tpot, 0.95)}
 }
 
-func geometricMean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
+// meanBetween is the geometric mean of the sorted values between two quantiles.
+func meanBetween(sorted []float64, from, to float64) float64 {
+	n := float64(len(sorted))
+	sum, part := 0.0, sorted[int(from*n):int(math.Ceil(to*n))]
+	for _, v := range part {
 		sum += math.Log(v)
 	}
-	return math.Exp(sum / float64(len(values)))
+	return math.Exp(sum / float64(len(part)))
 }
 
 // mostOff is the median error above which a fit is none.
@@ -374,7 +376,7 @@ func (f *serverFit) unplayable() (all []string) {
 		for _, figure := range []struct {
 			k    int
 			name string
-		}{{meanTPOT, "TPOT"}, {lateTTFT, "TTFT"}} {
+		}{{meanTPOT, "TPOT"}, {p90TTFT, "TTFT p90"}} {
 			r := f.after[i*len(playedFigures)+figure.k]
 			if off := math.Expm1(r * playedFigures[figure.k].tolerance); math.Abs(off) > leastOff && math.Abs(r) > 2.5*f.scale[figure.k] {
 				all = append(all, fmt.Sprintf("what the law cannot play: %s: its %s comes out %+.0f %% off", class, figure.name, 100*off))
