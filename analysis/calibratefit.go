@@ -242,7 +242,7 @@ func parallel(n int, do func(i int) error) error {
 	return errors.Join(failed...)
 }
 
-// loss is twice the negative logarithm of how likely it all is, but for a constant. Far residuals count linearly (pseudo-Huber loss, Charbonnier et al. 1997).
+// loss is twice the negative logarithm of how likely it all is, less what does not change. Far residuals count linearly (pseudo-Huber loss, Charbonnier et al. 1997).
 func (f *serverFit) loss(residuals, at []float64) (sum float64) {
 	for i, r := range residuals {
 		r /= f.scale[i%len(playedFigures)]
