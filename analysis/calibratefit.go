@@ -191,7 +191,7 @@ func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64,
 			}
 			of, was := played[class], r.measured[class]
 			for _, figure := range playedFigures {
-				all = append(all, math.Log(figure.of(of.ttft, of.tpot)/figure.of(was.ttft, was.tpot))/figure.tolerance)
+				all = append(all, math.Log(figure.of(of, r.closed > 0)/figure.of(was, r.closed > 0))/figure.tolerance)
 			}
 		}
 	}
