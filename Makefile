@@ -137,7 +137,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
-SERIES       := ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
+SERIES       := ./analysis ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage soak
@@ -145,7 +145,7 @@ LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-cove
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
 paths-fuzz               := ingest internal/jsonscan internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/compare.go analysis/answered.go analysis/gate analysis/regression analysis/week ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar cmd/tidemark/testdata/script/gate.txtar docs/gate queries/marts/run_statistics.sql queries/marts/run_pairs.sql internal/proof/proof.go
+paths-test-series        := analysis ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar cmd/tidemark/testdata/script/gate.txtar docs/gate queries/marts/run_statistics.sql queries/marts/run_pairs.sql internal/proof/proof.go
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/store/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/cli/commandline internal/deployment

@@ -24,7 +24,7 @@ import (
 //	calibratecheck.go  which runs can be used
 //	calibraterows.go   the measurements that are fitted
 //	calibratepoints.go the same from a table of measured points
-//	calibrateserver.go the constants of a whole server, by playing its runs; calibrateplan.go is the workload that tells most of them
+//	calibrateserver.go the constants of a whole server, by playing its runs; calibratefit.go fits them, calibrateplan.go is the workload that tells most
 //	calibrations.go    keeping, listing and forgetting
 
 // Calibration is the constants of a deployment as runs on it determine them. It belongs to the deployment: GPU, model, formats, degrees of

@@ -18,6 +18,8 @@ import (
 const (
 	calibrationAnswer = 64 // tokens
 	mostCalibrating   = 1024
+	// A burst is no instant: which of its requests just miss a step would be chance, and it is half of them or none.
+	burstLasts = 10 * time.Millisecond
 )
 
 var calibrationPrompts = [...]int{128, 1000, 4000} // tokens
@@ -56,8 +58,9 @@ func (c StepCost) CalibrationPlan(ctx context.Context, longest time.Duration) ([
 	at := time.Duration(0)
 	for _, one := range append(corners, back...) {
 		for range one.times {
-			for range one.batch {
-				requests = append(requests, plan.Request{Seq: int64(len(requests)), Due: at, InputTokens: one.prompt, OutputTokens: calibrationAnswer, Class: one.class()})
+			for i := range one.batch {
+				due := at + burstLasts*time.Duration(i)/time.Duration(one.batch)
+				requests = append(requests, plan.Request{Seq: int64(len(requests)), Due: due, InputTokens: one.prompt, OutputTokens: calibrationAnswer, Class: one.class()})
 			}
 			at += one.takes
 		}
@@ -86,15 +89,8 @@ func (c StepCost) corners(ctx context.Context) (all []corner, err error) {
 
 // burst is how long the server works on one.
 func (c StepCost) burst(ctx context.Context, one corner) (takes time.Duration, err error) {
-	s := rehearsal.Settings{Engine: c.Engine(), IsCold: true}
-	s.Engine.MaxModelLen = s.Engine.KVBlocks * s.Engine.BlockSize
-	err = rehearsal.Play(ctx, s, func(yield func(plan.Request, error) bool) {
-		for range one.batch {
-			if !yield(plan.Request{InputTokens: one.prompt, OutputTokens: calibrationAnswer}, nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
+	requests := slices.Repeat([]plan.Request{{InputTokens: one.prompt, OutputTokens: calibrationAnswer}}, one.batch)
+	err = playAll(ctx, c.alone(), requests, func(r *rehearsal.Request) error {
 		takes = max(takes, r.Last)
 		return nil
 	})

