@@ -33,7 +33,7 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	if takes > 3*time.Minute || len(requests) < 1000 {
 		t.Errorf("%d requests in %v; want more than a thousand in at most three minutes", len(requests), takes)
 	}
-	truth := map[string]float64{"layer_s": 1.08, "mixed_prompt_ratio": 0.9, "launch_layer_s": 0.7, "admission_s": 0.6, "send_token_s": 1.3}
+	truth := map[string]float64{"layer_s": 1.08, "mixed_prompt_ratio": 0.9, "admission_s": 0.6, "send_token_s": 1.3}
 	warehousetest.Put(t, w, manifest("other", d, len(requests), `"is_simulated": false`), playedRows(t, "other", rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true}, requests))
 	c, err := analysis.CalibrateServer(t.Context(), w.DB(), []string{"other"}, someDay)
 	if err != nil {
