@@ -17,14 +17,13 @@ import (
 const (
 	Measured  = "measured"
 	Simulated = "simulated"
-	Rehearsed = "rehearsed"
 	Predicted = "predicted" // rehearsed for this week, without a search
 )
 
 // Search is a search for capacity that a week can rest on. Rates are of one replica.
 type Search struct {
 	ID            string
-	Origin        string // Measured, Simulated or Rehearsed
+	Origin        string // Measured or Simulated
 	SourceName    string
 	EndedAt       time.Time
 	PerS, LowPerS float64
@@ -193,7 +192,7 @@ func (a *Asked) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, e
 
 // ofSearch is the sentence of a capacity that a search found.
 func (b *Basis) ofSearch(s *Search, measured *Capacity) string {
-	how := map[string]string{Measured: "Measured", Simulated: "Measured on a simulated server", Rehearsed: "Rehearsed by a search"}[s.Origin]
+	how := map[string]string{Measured: "Measured", Simulated: "Measured on a simulated server"}[s.Origin]
 	text := fmt.Sprintf("%s on %s with %s: one replica handles %s requests/s (%s)", how, s.EndedAt.UTC().Format("2 January 2006"), s.SourceName,
 		show.Figures(s.PerS), interval(s.LowPerS, s.HighPerS))
 	switch {

@@ -51,9 +51,8 @@ func objectivesOf(slo analysis.SLO) (all []capacity.Objective) {
 }
 
 // Choose finds the search for capacity that a week rests on. It must have found what this deployment takes of some window within these
-// objectives, in an open loop. A measured search goes before a simulated one, and that before a rehearsed one, and the newest of each kind is
-// taken: a rehearsal of today knows less of real GPUs than a measurement of last month. found is nil where none fits, and why says what was
-// in the way.
+// objectives, in an open loop. A measured search goes before a simulated one, and the newest of each kind is taken. A rehearsed one counts for
+// nothing: the page rehearses its own hours. found is nil where none fits, and why says what was in the way.
 func Choose(ctx context.Context, db *sql.DB, d deployment.Deployment, slo analysis.SLO, weekEnd time.Time) (found *Search, why string, err error) {
 	wanted, err := analysis.Resolve(ctx, db, d)
 	if err != nil {
@@ -84,10 +83,11 @@ inner join raw.capacities as searches using (search_id, source_id)
 where capacities.outcome in ('found', 'above_max')
     and capacities.mode <> 'closed'
     and capacities.lengths = 'own'
+    and capacities.origin in ('measured', 'simulated')
     and coalesce(capacities.confirmed, true)
     and capacities.window_rate_per_s > 0
 order by
-    case capacities.origin when 'measured' then 0 when 'simulated' then 1 else 2 end,
+    capacities.origin,
     capacities.ended_at desc,
     capacities.search_id`)
 	if err != nil {

@@ -58,6 +58,7 @@ func TestChoose(t *testing.T) {
 		{"the newer of two that were measured, before newer ones that were not", []string{searched("old", "measured", "2026-08-02", nil), searched("m", "measured", "2026-09-01", nil),
 			searched("s", "simulated", "2026-11-09", nil), searched("r", "rehearsed", "2026-11-10", nil)}, "m", ""},
 		{"simulated before rehearsed, and passing over one on other GPUs", []string{searched("g", "measured", "2026-11-02", replacing("H100", "H200")), searched("s", "simulated", "2026-11-01", nil), searched("r", "rehearsed", "2026-11-10", nil)}, "s", ""},
+		{"a rehearsed one counts for nothing", []string{searched("r", "rehearsed", "2026-11-10", nil)}, "", "no search for capacity is in the warehouse"},
 		{"undecided, not confirmed, in a closed loop, of mean lengths", []string{
 			searched("a", "measured", "2026-11-02", replacing(`"found"`, `"undecided"`)), searched("b", "measured", "2026-11-03", replacing(`"scale": 5,`, `"scale": 5, "confirmed": false,`)),
 			searched("c", "measured", "2026-11-04", replacing(`"source": "day"`, `"source": "day", "mode": "closed"`)),
