@@ -20,9 +20,6 @@ import (
 // the requests themselves, so it also knows which burst comes when, who waits for a slot, and what a prefix cache holds. It is played at the
 // low end of the prediction's 90 % band, as predicted, and at its high end, as the formulas are.
 
-// mostRehearsed bounds the requests of a rehearsal: a day of a busy service, about ten seconds at the three speeds.
-const mostRehearsed = 1_000_000
-
 // Rehearse replaces what an outlook says of tails and of objectives by what a rehearsal of these requests says, which come in order of due
 // time. It returns sentences about where the two differ by more than the band. Gaps between tokens stay the formulas'.
 func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests []plan.Request, choice MixChoice, slo SLO) (differ []string, err error) {

@@ -78,11 +78,16 @@ func (f *planFlags) run() error {
 	if f.output == "" || f.output == "-" {
 		return f.planAside(source, predict, &cost)
 	}
-	header, err := f.writePlan(source, f.output, predict)
+	if _, err := f.writePlan(source, f.output, predict); err != nil {
+		return err
+	}
+	made, err := plan.Open(f.output)
 	if err != nil {
 		return err
 	}
-	printPlan(f.App.Writer, header, &cost)
+	if err := f.print(f.App.Writer, made, cost); err != nil {
+		return err
+	}
 	f.Tell("plan in %s; send it: tidemark replay %s --base-url URL --model M", f.output, escape.Shell(f.output))
 	return nil
 }
@@ -99,11 +104,15 @@ func (f *planFlags) planAside(source string, predict func(context.Context, *ware
 		return err
 	}
 	if f.output == "" {
-		printPlan(f.App.Writer, made.Header(), cost)
+		if err := f.print(f.App.Writer, made, *cost); err != nil {
+			return err
+		}
 		f.Tell("nothing was written; --output plan.jsonl.zst keeps the plan")
 		return nil
 	}
-	printPlan(f.Messages(), made.Header(), cost)
+	if err := f.print(f.Messages(), made, *cost); err != nil {
+		return err
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -113,9 +122,10 @@ func (f *planFlags) planAside(source string, predict func(context.Context, *ware
 	return err
 }
 
-// printPlan describes a plan in lines with a name in front. A line that says nothing (no
+// print describes a plan in lines with a name in front. A line that says nothing (no
 // shared blocks, nothing dropped, no deployment) is left out.
-func printPlan(w io.Writer, h plan.Header, cost *analysis.StepCost) {
+func (f *planFlags) print(w io.Writer, made *plan.Plan, cost analysis.StepCost) error {
+	h := made.Header()
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
 	if h.MeanRatePerS > 0 {
@@ -149,19 +159,21 @@ func printPlan(w io.Writer, h plan.Header, cost *analysis.StepCost) {
 			fmt.Fprintf(w, "note           %d requests %s\n", left.count, left.what)
 		}
 	}
-	if cost.Deployment.GPU != "" && h.DurationS > 0 {
-		fmt.Fprintf(w, "in flight      %s\n", steadyWords(cost.SteadyState(h)))
+	if cost.Deployment.GPU == "" {
+		return nil
 	}
+	inFlight, ok, err := cost.InFlight(f.Context, made)
+	if ok && err == nil {
+		fmt.Fprintf(w, "in flight      %s\n", inFlightWords(inFlight))
+	}
+	return err
 }
 
-// steadyWords is how many requests decode at once, or what keeps the rate from being sustained.
-func steadyWords(s analysis.SteadyState) string {
-	switch {
-	case s.PrefillRatio >= 1:
-		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(s.PrefillRatio))
-	case s.Batch > s.Seats:
-		return fmt.Sprintf("not sustained: more than %d, all that --max-num-seqs and the KV cache let in", int(s.Seats))
+// inFlightWords say what a rehearsal found.
+func inFlightWords(f analysis.InFlight) string {
+	text := fmt.Sprintf("%s on average, %d at the peak; the last answer ends %s after the last request (rehearsed)", show.Figures(f.Mean), f.Peak, show.Duration(f.After.Seconds()))
+	if f.Refused > 0 {
+		text += fmt.Sprintf("; %d are longer than the server takes", f.Refused)
 	}
-	return fmt.Sprintf("about %s decoding at %s a token; prefill takes %s %% of the time",
-		show.Figures(s.Batch), show.Duration(s.TPOT), show.Figures(100*s.PrefillRatio))
+	return text
 }
