@@ -37,7 +37,9 @@ func (c StepCost) InFlight(ctx context.Context, p *plan.Plan) (f InFlight, ok bo
 	}
 	var changes []change
 	var busy, lastDue, end time.Duration
-	err = rehearsal.Play(ctx, c.alone(), p.Requests(), func(r *rehearsal.Request) error {
+	s := c.alone()
+	s.Mode, s.MaxConcurrency = p.Header().Mode, p.Header().MaxConcurrency
+	err = rehearsal.Play(ctx, s, p.Requests(), func(r *rehearsal.Request) error {
 		if r.Failure != "" {
 			f.Refused++
 			return nil

@@ -33,6 +33,7 @@ type Scenario struct {
 	deployment.Deployment
 	Replicas int     // that share the traffic evenly; 0: one
 	Scale    float64 // of the mix's rate or clients; 0: 1
+	Mode     string  // of a rehearsal: open (the default) or sessions, whose later turns wait for answers
 	Mix      queueing.Mix
 }
 

@@ -3,6 +3,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -40,7 +41,9 @@ func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.S
 	if window.Until == 0 {
 		window = capacity.WholeWindow(requests, plan.Header{}, "open")
 	}
-	q.Window, q.Length, q.Seed = window.Cut(requests, false), window.Length(), 1
+	q.Mode = cmp.Or(s.Mode, "open")
+	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
+	q.MaxScale = 1000
 	q.Twin = capacity.Twin{Engine: settings.Engine, StepTime: capacity.ShiftedSteps(cost.StepTime(1)), Replicas: settings.Replicas, AreSettingsCertain: true}
 	q.Twin.Band, err = ServerBand(ctx, db, cost.Deployment)
 	return q, true, err
@@ -72,9 +75,9 @@ func rateWithin(ctx context.Context, q capacity.Question) (Range, error) {
 	}
 	switch a.Outcome {
 	case capacity.Found:
-		return Range{*a.RatePerS, or(a.RateLowPerS, 0), or(a.RateHighPerS, math.Inf(1))}, nil
+		return Range{*a.RatePerS, or(a.RateLowPerS, 0), or(a.RateHighPerS, math.NaN())}, nil
 	case capacity.AboveMax:
-		return Range{*a.RateLowPerS, *a.RateLowPerS, math.Inf(1)}, nil
+		return Range{*a.RateLowPerS, *a.RateLowPerS, math.NaN()}, nil
 	}
 	return Range{}, nil
 }
@@ -88,7 +91,6 @@ func replicasFor(ctx context.Context, q capacity.Question, lowOfOne, wanted floa
 	n := int(math.Ceil(wanted / lowOfOne))
 	for n > 1 && n <= mostFleet {
 		q.Twin.Replicas = n - 1
-		q.MaxScale = max(20, 2*wanted/(float64(len(q.Window))/q.Length.Seconds()))
 		perS, err := rateWithin(ctx, q)
 		if err != nil || perS.Low < wanted {
 			return n, err

@@ -7,11 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -110,13 +114,30 @@ func ShiftedSteps(predicted func(engine.Step) time.Duration) func(Shift) func(en
 	}
 }
 
-// Check refuses what cannot be meant. A question whose twin has no step time yet is checked without it.
+// Check refuses what cannot be meant, an objective of a class that no request has among it. A question whose twin has no step time yet is checked
+// without it.
 func (q Question) Check() error {
 	if q.Twin.StepTime == nil {
 		q.Twin.StepTime = func(Shift) func(engine.Step) time.Duration { return nil }
 	}
-	_, err := q.settled()
-	return err
+	if _, err := q.settled(); err != nil {
+		return err
+	}
+	classes := map[string]bool{"": true}
+	for i := range q.Window {
+		classes[q.Window[i].Class] = true
+	}
+	known := slices.Sorted(maps.Keys(classes))[1:]
+	for _, o := range q.Objectives {
+		switch {
+		case classes[o.Class]:
+		case len(known) == 0:
+			return hint.Errorf("capacity: %s: no request is of class %q", o, o.Class).Hint("this traffic has no classes: leave the class out")
+		default:
+			return hint.Errorf("capacity: %s: no request is of class %q", o, o.Class).Hint("the window has %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // settled fills in defaults and refuses what cannot be meant.

@@ -49,7 +49,7 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	}
 	s.predicted = e.ln
 	draws := math.Expm1(e.half())
-	if err := s.widen(t, e); err != nil {
+	if err := s.widen(e); err != nil {
 		return Answer{}, err
 	}
 	switch {
@@ -65,14 +65,20 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	return *a, nil
 }
 
-// widen takes into an estimate how far the twin's steps may be off.
-func (s *search) widen(t *twin, e *estimate) error {
-	q := t.q
+// widen takes into an estimate how far the twin's steps may be off, by fewer draws than the limit itself has, and beyond the multiples that are
+// asked about.
+func (s *search) widen(e *estimate) error {
+	wide := *s.q
+	q := &wide
 	if q.Twin.Band <= 0 || math.IsInf(e.ln, 0) {
 		return nil
 	}
+	if q.curveRequests /= 4; !q.isClosed() {
+		q.MinScale, q.MaxScale = q.MinScale/8, min(1000, 8*q.MaxScale)
+	}
+	t, plans := newTwin(s.ctx, q, Settings{}), newPlans(q)
 	off := func(ln float64) (float64, error) {
-		c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{All: ln}, q.curveRequests/2)
+		c := newCalibrated(t, plans, s.settingsOf(Settings{}), Shift{All: ln}, q.curveRequests/2)
 		least := math.Inf(1)
 		for j, o := range q.Objectives {
 			if o.Metric != metric.FailureRatio {

@@ -6,7 +6,8 @@
 // 20 divided by the number of metrics (Bonferroni), however the metrics depend on one another. Of repeats, at most one gate in twenty of an
 // unchanged server is red, and far fewer where its noise is small beside the bound.
 //
-// An interval that holds the bound decides nothing: the gate stays green and says how many repeats would tell.
+// An interval that holds the bound decides nothing: the gate says how many repeats would tell, and stays green if it can tell of another time
+// or throughput. If it can of none, nothing is decided.
 package gate
 
 import (
@@ -50,6 +51,7 @@ type Gate struct {
 	Judged     []Judged
 	Spoilt     string // why no metric is judged: a run is invalid, or too many of its requests failed
 	isRed      bool
+	isOpen     bool // it is asked about times or throughput, and can tell of none of them
 }
 
 // IsRed says that the comparison shows a regression: a metric is worse, or a run from after has failed, and no run is invalid.
@@ -70,8 +72,14 @@ func Judge(ctx context.Context, db *sql.DB, c analysis.Comparison, q Question) (
 		g.isRed = g.isRed || j.Outcome == Worse
 		g.Judged = append(g.Judged, j)
 	}
+	isSpeed := func(j Judged) bool { return j.Name != answered }
+	isTold := func(j Judged) bool { return isSpeed(j) && j.Outcome != CannotTell }
+	g.isOpen = g.Spoilt == "" && !g.isRed && slices.ContainsFunc(g.Judged, isSpeed) && !slices.ContainsFunc(g.Judged, isTold)
 	return g, nil
 }
+
+// IsDecided says that the gate is red or green: a run that is invalid, or runs too few and too short to tell of any time, decide nothing.
+func (g Gate) IsDecided() bool { return g.isRed || g.Spoilt == "" && !g.isOpen }
 
 // haveFailed says whether one of the runs has.
 func (g Gate) haveFailed(runs []string) bool {
@@ -257,8 +265,8 @@ func (g Gate) FirstLine() string {
 			return fmt.Sprintf("%s %s (%s)", j.words(), analysis.Change(j.Ratio), j.interval())
 		})
 		return fmt.Sprintf("red: worse by more than %s: %s%s", bound, strings.Join(worse, ", "), open)
-	case known == 0:
-		return fmt.Sprintf("green, but of none of %d metrics can it tell whether it is worse by more than %s: more repeats", len(g.Judged), bound)
+	case g.isOpen:
+		return fmt.Sprintf("no decision: of no time and no throughput can it tell whether it is worse by more than %s: longer runs, or more repeats", bound)
 	case open == "":
 		return fmt.Sprintf("green: %s worse by more than %s", show.Things(known, "metric is not", "metrics are not"), bound)
 	}

@@ -51,7 +51,7 @@ type (
 func (g Gate) JUnit() ([]byte, error) {
 	const name = "tidemark compare"
 	suite := junitSuite{junitCounts: junitCounts{Name: name}}
-	if g.Spoilt != "" {
+	if !g.IsDecided() || g.Spoilt != "" {
 		runs := junitCase{Name: "runs"}
 		text := &junitText{Message: g.FirstLine(), Type: "runs", Text: "tidemark runs RUN shows the certificate of each"}
 		if g.isRed {

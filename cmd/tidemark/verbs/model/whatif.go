@@ -80,6 +80,7 @@ type traffic struct {
 	requests iter.Seq2[plan.Request, error]
 	run      *analysis.RunTraffic // nil: it is no run
 	clients  int
+	mode     string // that a plan was made for
 }
 
 // run predicts all rows with one call: asking the warehouse once per row would be
@@ -199,7 +200,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 	if err != nil {
 		return err
 	}
-	t := traffic{name: name, requests: plan.Requests()}
+	t := traffic{name: name, requests: plan.Requests(), mode: plan.Header().Mode}
 	if header := plan.Header(); header.MeanRatePerS == 0 {
 		t.clients = header.MaxConcurrency
 	}
@@ -221,7 +222,7 @@ type whatIfRow struct {
 
 // scenariosOf are the base and the grid around it, for each pool.
 func (f *whatIfFlags) scenariosOf(ctx context.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
-	base := analysis.Scenario{Replicas: 1, Scale: 1}
+	base := analysis.Scenario{Replicas: 1, Scale: 1, Mode: t.mode}
 	if t.run != nil {
 		base.Deployment, base.Replicas = t.run.Deployment, t.run.Replicas
 	}

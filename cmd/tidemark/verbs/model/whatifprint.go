@@ -153,6 +153,9 @@ func banded(r analysis.Range) string {
 	case !kit.HasValue(r.Value):
 		return "-"
 	}
+	if !kit.HasValue(r.High) {
+		return fmt.Sprintf("%s (%s up)", show.Figures(r.Value), short(r.Low))
+	}
 	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value), short(r.Low), short(r.High))
 }
 
@@ -281,7 +284,7 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, map[string]string{
 		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of the busiest ten minutes, that keeps to the SLO; \"need\" the replicas that these minutes need by its low end, rehearsed together.",
-		"formula /s": "Figures in brackets are the 90 % band. \"formula\" is a rate by closed formulas, which know no bursts; leave --formula out and it is rehearsed.",
+		"formula /s": "Figures in brackets are the 90 % band. \"formula\" is a rate by closed formulas, which know no bursts" + map[bool]string{true: "; leave --formula out and it is rehearsed.", false: ". A closed loop has no rate of its own: tidemark capacity --mode closed says how many fit in flight."}[f.isFormula],
 		"stable /s":  "Figures in brackets are the 90 % band. \"stable\" is the largest rate that all replicas keep up with, by formulas and whatever the latency, \"need\" the replicas for this rate by its low end; with --slo both are rehearsed.",
 	}[capacityName(rows, slo)])
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
@@ -297,7 +300,7 @@ func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysi
 	if mix.Clients == 0 && (mix.ArrivalCV > 1.5 || mix.ArrivalCV < 0.7) {
 		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman): replay before you trust a p99.", show.Figures(mix.ArrivalCV)))
 	}
-	if busiest := mix.Busiest; mix.Clients == 0 && busiest.RateRatio > 0 {
+	if busiest := mix.Busiest; mix.Clients == 0 && busiest.RateRatio > 0 && !rows[0].IsRehearsed {
 		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean.%s",
 			show.Duration(busiest.LengthS), show.Figures(busiest.RateRatio), busiestAdvice(rows, busiest)))
 	}

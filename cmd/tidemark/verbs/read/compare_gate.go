@@ -44,6 +44,9 @@ func (f *compareFlags) gateFor() (*readyGate, error) {
 	if g.question.Bound, err = gate.ParseBound(f.bound); err != nil {
 		return nil, err
 	}
+	if f.IsGiven("metrics") && f.metrics == "" {
+		return nil, hint.Misuse("compare: --metrics names none").Hint("leave it out for the seven of the help")
+	}
 	if g.question.Metrics, err = gate.ParseMetrics(f.metrics); err != nil {
 		return nil, err
 	}
@@ -144,7 +147,7 @@ func gateEnding(decision gate.Gate) error {
 	switch {
 	case decision.IsRed():
 		return kit.ExitError{Code: kit.ExitNotMet}
-	case decision.Spoilt != "":
+	case !decision.IsDecided():
 		return kit.ExitError{Code: kit.ExitInvalid}
 	}
 	return nil

@@ -102,12 +102,17 @@ func (s *search) sentence(a capacity.Answer) string {
 	switch a.Outcome {
 	case capacity.Found:
 		text := load(a.Scale, a.RatePerS)
-		if a.ScaleLow != nil && a.ScaleHigh != nil {
-			low, high := a.ScaleLow, a.ScaleHigh
-			if a.RateLowPerS != nil && a.RateHighPerS != nil {
-				low, high = a.RateLowPerS, a.RateHighPerS
-			}
+		low, high := a.ScaleLow, a.ScaleHigh
+		if a.RatePerS != nil {
+			low, high = a.RateLowPerS, a.RateHighPerS
+		}
+		switch {
+		case low != nil && high != nil:
 			text += fmt.Sprintf(" (%s to %s, 90 %%)", show.Figures(*low), show.Figures(*high))
+		case low != nil:
+			text += fmt.Sprintf(" (%s or more, 90 %%)", show.Figures(*low))
+		case high != nil:
+			text += fmt.Sprintf(" (%s or less, 90 %%)", show.Figures(*high))
 		}
 		if a.Users != nil && s.question.Mode == "sessions" {
 			text += fmt.Sprintf(", %s users", show.Figures(*a.Users))
