@@ -22,6 +22,9 @@ import (
 // capacityWindow is how much of a trace is rehearsed, as the default of the verb capacity.
 const capacityWindow = 10 * time.Minute
 
+// mostScale is the largest multiple of the traffic that a row is asked about.
+const mostScale = 750
+
 // mostFleet is the largest number of replicas that is rehearsed together; what needs more is scaled up from it.
 const mostFleet = 32
 
@@ -43,7 +46,7 @@ func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.S
 	}
 	q.Mode = cmp.Or(s.Mode, "open")
 	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
-	q.MaxScale = 1000
+	q.MaxScale = mostScale
 	q.Twin = capacity.Twin{Engine: settings.Engine, StepTime: capacity.ShiftedSteps(cost.StepTime(1)), Replicas: settings.Replicas, AreSettingsCertain: true}
 	q.Twin.Band, err = ServerBand(ctx, db, cost.Deployment)
 	return q, true, err

@@ -110,7 +110,7 @@ func TestTheIntervalDecides(t *testing.T) {
 		line                          string
 	}{
 		{"b", "red", gate.Worse, gate.NotWorse, "5%", true, "red: worse by more than 5 %: p50 TTFT +8.00 % (+5.60 % to +10.5 %)"},
-		{"b", "open", gate.CannotTell, gate.NotWorse, "5%", false, "green: 1 of 2 metrics are not worse by more than 5 %; cannot tell of p50 TTFT: more repeats"},
+		{"b", "open", gate.CannotTell, gate.NotWorse, "5%", false, "no decision: of no time and no throughput can it tell whether it is worse by more than 5 %"},
 		{"b", "green", gate.NotWorse, gate.NotWorse, "5%", false, "green: 2 metrics are not worse by more than 5 %"},
 		{"b", "faster", gate.NotWorse, gate.NotWorse, "5%", false, "green: 2 metrics"},
 		{"b", "refusing", gate.NotWorse, gate.CannotTell, "5%", false, "cannot tell of requests answered"},
