@@ -212,7 +212,7 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +
 		c.fixedS + sequences*c.sequenceS +
 		pairs*c.pairS + windowedPairs*c.windowedPairS + perPrompt*c.promptS
-	if decode+prefillTokens > c.graphTokens {
+	if sequences+prompts > float64(c.graphTokens) {
 		return max(gpu, c.launchS)
 	}
 	return max(gpu, c.submitS)
