@@ -283,3 +283,30 @@ func places(table analysis.Table) map[string]int {
 	}
 	return at
 }
+
+// Clients that start at once and whose requests are all alike stay together. Three servers of docs/evidence.md needed 645 to 711 ms to the first
+// token, where the formula of clients that come apart says 78.
+func TestPromptsThatComeTogetherWaitForEachOther(t *testing.T) {
+	db := warehousetest.Open(t).DB()
+	p := analysis.Point{Load: analysis.Load{Clients: 256, InputTokens: 128, OutputTokens: 256}}
+	p.GPU, p.CatalogModel = "H100", "llama-3.1-8b"
+	argument, err := analysis.Argue(t.Context(), db, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	together, err := analysis.TogetherTTFT(t.Context(), db, argument.Point)
+	if err != nil || together < 5*argument.TTFT || together < 0.645/1.3 || together > 0.711*1.3 {
+		t.Errorf("256 clients at once: %v s, %v; want 0.5 to 0.92, and much more than %v", together, err, argument.TTFT)
+	}
+	for what, change := range map[string]func(p *analysis.Point){
+		"one client": func(p *analysis.Point) { p.Clients = 1 },
+		"drafts":     func(p *analysis.Point) { p.Drafts = 3 },
+		"a cache":    func(p *analysis.Point) { p.CachedTokens = 64 },
+	} {
+		q := argument.Point
+		change(&q)
+		if together, err := analysis.TogetherTTFT(t.Context(), db, q); !math.IsNaN(together) || err != nil {
+			t.Errorf("%s: %v, %v; want no figure", what, together, err)
+		}
+	}
+}

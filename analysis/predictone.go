@@ -5,8 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/stat"
+	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 // One prediction with everything that it rests on, for a reader who wants to check it by hand: the bytes of a step, the limits of the
@@ -80,6 +85,43 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	}
 	a.Nearest, err = nearest(ctx, db, made, p.Clients)
 	return a, err
+}
+
+// mostTogether is the number of clients up to which a closed loop is rehearsed for TogetherTTFT.
+const mostTogether = 4096
+
+// TogetherTTFT is the median time to the first token, seconds, in a closed loop whose clients start at once and whose requests are all of one
+// length: they stay together, so that prompts wait for each other and for the API server's thread. The formula of a Prediction has requests
+// that come apart. It is rehearsed on the model of the whole server, three requests a client; NaN where that model does not hold such a load.
+func TogetherTTFT(ctx context.Context, db *sql.DB, p Point) (float64, error) {
+	clients := int(p.Clients)
+	isPlayable := clients > 1 && clients <= mostTogether && float64(clients) == p.Clients && !p.IsStatic &&
+		p.Drafts == 0 && p.TokensPerStep <= 1 && p.CachedTokens == 0 && p.DataParallelSize <= 1
+	if !isPlayable {
+		return math.NaN(), nil
+	}
+	cost, err := loadStepCost(ctx, db, p.Deployment, nil)
+	if err != nil {
+		return math.NaN(), err
+	}
+	s := cost.alone()
+	s.Mode, s.MaxConcurrency = schedule.Closed, clients
+	requests := make([]plan.Request, 3*clients)
+	for i := range requests {
+		requests[i] = plan.Request{Seq: int64(i), InputTokens: max(1, int(math.Round(p.InputTokens))), OutputTokens: max(1, int(math.Round(p.OutputTokens)))}
+	}
+	var firsts []float64
+	err = playAll(ctx, s, requests, func(q *rehearsal.Request) error {
+		if q.Failure == "" {
+			firsts = append(firsts, (q.First - q.Sent).Seconds())
+		}
+		return nil
+	})
+	if err != nil || len(firsts) < len(requests) {
+		return math.NaN(), err
+	}
+	slices.Sort(firsts)
+	return stat.Median(firsts), nil
 }
 
 // argumentQuery has the bytes and seconds of a step at the batch that the prediction found. The batch counts as at least one request,

@@ -120,7 +120,11 @@ func (f *predictFlags) run() error {
 		if f.IsForPrograms() {
 			return f.PrintTable(argumentTable(argument))
 		}
-		return f.printArgument(argument)
+		together, err := analysis.TogetherTTFT(ctx, w.DB(), argument.Point)
+		if err != nil {
+			return err
+		}
+		return f.printArgument(argument, together)
 	})
 }
 

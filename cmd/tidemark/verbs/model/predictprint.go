@@ -15,8 +15,11 @@ import (
 )
 
 // printArgument is the answer, then what it is made of, then what it rests on.
-func (f *predictFlags) printArgument(a analysis.Argument) error {
+func (f *predictFlags) printArgument(a analysis.Argument, together float64) error {
 	f.Remark("%s", answerLine(a))
+	if line := togetherLine(a, together); line != "" {
+		f.Remark("%s", line)
+	}
 	f.Remark("%s", askedLine(a))
 	if line := replicasLine(a); line != "" {
 		f.Remark("%s", line)
@@ -73,6 +76,18 @@ func answerLine(a analysis.Argument) string {
 			show.Figures(a.MostPerS()), show.Figures(a.Point.RequestsPerS))
 	}
 	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", timeOf(a.TTFT), show.Figures(a.AllOutputPerS()))
+}
+
+// togetherLine says what TTFT of a closed loop it is, and the other one; empty without others to wait for.
+func togetherLine(a analysis.Argument, together float64) string {
+	if a.Point.Clients <= 1 || a.Point.IsStatic {
+		return ""
+	}
+	text := "That TTFT is of clients that come apart"
+	if math.IsNaN(together) {
+		return text + "; where they start at once, prompts wait for each other."
+	}
+	return text + fmt.Sprintf("; where all start at once, with equal lengths, the median is %s, rehearsed.", show.Duration(together))
 }
 
 // askedLine repeats the question, so that an answer can be read without its command.
