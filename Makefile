@@ -142,7 +142,7 @@ PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark 
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage soak
 
-paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md
+paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md docs/evidence.html
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
 paths-fuzz               := ingest internal/jsonscan internal/privacy internal/vllmsim replay .ci/fuzz
 paths-test-series        := analysis ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar cmd/tidemark/testdata/script/gate.txtar docs/gate queries/marts/run_statistics.sql queries/marts/run_pairs.sql internal/proof/proof.go

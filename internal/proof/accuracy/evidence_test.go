@@ -3,6 +3,7 @@
 package accuracy_test
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -103,6 +104,29 @@ func TestEvidence(t *testing.T) {
 	seen.put(t, "built in", builtInGates)
 	unseen.put(t, "unseen", unseenGates)
 	calibrated.put(t, "calibrated", calibratedGates)
+	if *update {
+		writePage(t, unseen, calibrated, seen)
+	}
+}
+
+// writePage writes the tables' figures as a page.
+func writePage(t *testing.T, unseen, calibrated, seen *evidenceTable) {
+	t.Helper()
+	var figures []accuracy.PlayedFigure
+	for k, name := range analysis.PlayedFigures {
+		figures = append(figures, accuracy.PlayedFigure{Name: name, Groups: []accuracy.PlayedGroup{
+			{Name: "nothing was fitted to the machine", Runs: unseen.played[k]},
+			{Name: "after one run of calibration", Runs: calibrated.played[k]},
+			{Name: "the machines of the fit", Runs: seen.played[k]},
+		}})
+	}
+	var page bytes.Buffer
+	if err := accuracy.WriteEvidence(&page, figures); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(strings.TrimSuffix(evidence, ".md")+".html", page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // idOfRun is the id of a run folder, and its name as machine/run.
@@ -126,6 +150,7 @@ func idOfRun(t *testing.T, manifest string) (id, name string) {
 type evidenceTable struct {
 	*accuracy.Table
 	errors [len(analysis.PlayedFigures)][]float64
+	played [len(analysis.PlayedFigures)][]accuracy.Played
 }
 
 func newEvidence() *evidenceTable {
@@ -152,6 +177,11 @@ func (e *evidenceTable) add(t *testing.T, db *sql.DB, name, run string, constant
 		for _, c := range classes {
 			if error := c.Played[k]/c.Measured[k] - 1; !math.IsNaN(error) {
 				off = append(off, error)
+				one := accuracy.Played{Run: name, Measured: c.Measured[k], Played: c.Played[k]}
+				if len(classes) > 1 {
+					one.Class = c.Class
+				}
+				e.played[k] = append(e.played[k], one)
 				e.errors[k] = append(e.errors[k], math.Abs(error))
 			}
 		}
