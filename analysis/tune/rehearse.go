@@ -68,6 +68,7 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*
 	var order []string
 	seen := map[string]bool{}
 	valid := 0
+	var shares *bool // the traffic, which is the same for all, shares prefixes
 	for i, c := range candidates {
 		m, err := model(&c)
 		if err != nil {
@@ -92,7 +93,11 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*
 		if !c.IsBaseline {
 			valid++
 		}
-		key := groupOf(c)
+		if shares == nil {
+			shares = new(bool)
+			*shares = repeats(m.Question.Window)
+		}
+		key := groupOf(c, *shares)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -122,13 +127,13 @@ func (c Candidate) unknown() (values []string) {
 	return values
 }
 
-// groupOf is the name of all that share a step cost and a prefix cache: within it only limits differ. The largest captured graph follows
-// from max_num_seqs where that is small.
-func groupOf(c Candidate) string {
+// groupOf is the name of all that share a step cost and, where that matters, a prefix cache: within it only limits differ. The largest
+// captured graph follows from max_num_seqs where that is small.
+func groupOf(c Candidate, sharesPrefixes bool) string {
 	d := c.Deployment
 	graph := min(d.MaxNumSeqs, 256)
 	d.MaxNumSeqs, d.MaxNumBatchedTokens, d.GPUMemoryUtilization = 0, 0, 0
-	return fmt.Sprintf("%+v %t %d", d, c.IsCached, graph)
+	return fmt.Sprintf("%+v %t %d", d, c.IsCached && sharesPrefixes, graph)
 }
 
 func (f File) noneValid(rows []Row) error {
@@ -168,10 +173,12 @@ func watched(q capacity.Question, into *reached) capacity.Question {
 	return q
 }
 
-// isBeyond says that limits were not reached, so that larger ones change nothing. With prefixes in the traffic a larger KV cache always may.
-func (r reached) isBeyond(e engine.Config, isCached bool, kvBlocks int) bool {
-	isSame := isCached && e.KVBlocks == kvBlocks
-	return r.sequences < e.MaxNumSeqs && r.tokens < e.MaxNumBatchedTokens && (isSame || !isCached && r.kvTokens < e.KVTokens())
+// areAlike says that two engines of one group play alike: each limit is the same, or beyond what was reached. Of traffic that shares prefixes
+// a larger KV cache always holds more.
+func (r reached) areAlike(a, b engine.Config, sharesPrefixes bool) bool {
+	return (a.MaxNumSeqs == b.MaxNumSeqs || r.sequences < min(a.MaxNumSeqs, b.MaxNumSeqs)) &&
+		(a.MaxNumBatchedTokens == b.MaxNumBatchedTokens || r.tokens < min(a.MaxNumBatchedTokens, b.MaxNumBatchedTokens)) &&
+		(a.KVBlocks == b.KVBlocks || !sharesPrefixes && r.kvTokens < min(a.KVTokens(), b.KVTokens()))
 }
 
 // shorten fills in Short and Class, groups in parallel.
@@ -205,7 +212,7 @@ func shortenGroup(ctx context.Context, group []variant, class int) error {
 		x, y := a.q.Twin.Engine, b.q.Twin.Engine
 		return cmp.Or(cmp.Compare(y.KVBlocks, x.KVBlocks), cmp.Compare(y.MaxNumSeqs, x.MaxNumSeqs), cmp.Compare(y.MaxNumBatchedTokens, x.MaxNumBatchedTokens))
 	})
-	sharesPrefixes := group[0].row.IsCached && slices.ContainsFunc(group[0].q.Window, func(r plan.Request) bool { return len(r.Blocks) > 0 })
+	sharesPrefixes := group[0].row.IsCached && repeats(group[0].q.Window)
 	isDone := make([]bool, len(largest))
 	guess := 0.0
 	for i, v := range largest {
@@ -219,11 +226,8 @@ func shortenGroup(ctx context.Context, group []variant, class int) error {
 		if !math.IsInf(ln, 0) {
 			guess = ln
 		}
-		e := v.q.Twin.Engine
 		for j := i; j < len(largest); j++ {
-			o := largest[j].q.Twin.Engine
-			isSame := o.MaxNumSeqs == e.MaxNumSeqs && o.MaxNumBatchedTokens == e.MaxNumBatchedTokens && o.KVBlocks == e.KVBlocks
-			if isDone[j] || j > i && !isSame && !(most.isBeyond(e, sharesPrefixes, e.KVBlocks) && most.isBeyond(o, sharesPrefixes, e.KVBlocks)) {
+			if isDone[j] || !most.areAlike(v.q.Twin.Engine, largest[j].q.Twin.Engine, sharesPrefixes) {
 				continue
 			}
 			isDone[j] = true
@@ -231,6 +235,20 @@ func shortenGroup(ctx context.Context, group []variant, class int) error {
 		}
 	}
 	return nil
+}
+
+// repeats says that two requests have a block in common, so that what a prefix cache holds matters.
+func repeats(requests []plan.Request) bool {
+	seen := map[uint64]bool{}
+	for _, r := range requests {
+		for _, block := range r.Blocks {
+			if seen[block] {
+				return true
+			}
+			seen[block] = true
+		}
+	}
+	return false
 }
 
 // short is the largest rate of the busiest minute by two draws, and what steps reached a little above it, in the whole window.

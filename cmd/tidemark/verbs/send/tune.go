@@ -241,17 +241,19 @@ func tuneExit(knee int) error {
 
 // forms are the candidates that were rehearsed in full, one row for each class, or with --all every candidate; the widest form first.
 func (f *tuneFlags) forms(rows []tune.Row) []analysis.Table {
-	full := kit.TableOf("settings", "requests/s", "90 %", "$/M", "binds", "alike", "")
-	short := kit.TableOf("settings", "requests/s", "90 %", "$/M", "")
-	least := kit.TableOf("settings", "requests/s", "$/M")
+	full := kit.TableOf("settings", "requests/s", "90 %", "$/M accepted", "binds", "alike", "")
+	short := kit.TableOf("settings", "/s", "90 %", "$/M", "binds", "")
+	narrow := kit.TableOf("settings", "/s", "$/M", "binds")
+	least := kit.TableOf("settings", "/s", "$/M")
 	for _, r := range tune.Listed(rows, f.isAll) {
 		rate, interval, binds, usd := figuresOf(r.Row)
 		label, mark := r.Label(), markOf(r.Row)
 		full.Rows = append(full.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), tables.Figure(usd), binds, r.Alike, mark})
-		short.Rows = append(short.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), tables.Figure(usd), cmp.Or(mark, r.Why)})
+		short.Rows = append(short.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), tables.Figure(usd), binds, mark})
+		narrow.Rows = append(narrow.Rows, []any{label, tables.Figure(rate), tables.Figure(usd), cmp.Or(mark, binds)})
 		least.Rows = append(least.Rows, []any{label, tables.Figure(rate), tables.Figure(usd)})
 	}
-	return []analysis.Table{full, short, least}
+	return []analysis.Table{full, short, narrow, least}
 }
 
 func markOf(r tune.Row) string {
@@ -261,7 +263,7 @@ func markOf(r tune.Row) string {
 	}
 	switch {
 	case r.IsKnee:
-		marks = append(marks, "set this")
+		marks = append(marks, "set")
 	case r.IsOnFront:
 		marks = append(marks, "front")
 	}
