@@ -16,21 +16,19 @@ import (
 type Modelled struct {
 	Deployment deployment.Deployment // resolved, with the engine's defaults
 	Engine     engine.Config
-	Band       float64 // as ServerBand
-	Why        string  // it does not fit; then there is no engine
+	Why        string // it does not fit; then there is no engine
 }
 
 // Modeller asks once for all deployments that differ only in the scheduler's limits: those do not change what a step costs.
 type Modeller struct {
 	db    *sql.DB
 	costs map[deployment.Deployment]StepCost
-	bands map[deployment.Deployment]float64
 	why   map[deployment.Deployment]string
 }
 
 // NewModeller asks a warehouse's catalogue and calibrations.
 func NewModeller(db *sql.DB) *Modeller {
-	return &Modeller{db, map[deployment.Deployment]StepCost{}, map[deployment.Deployment]float64{}, map[deployment.Deployment]string{}}
+	return &Modeller{db, map[deployment.Deployment]StepCost{}, map[deployment.Deployment]string{}}
 }
 
 // Of is the engine of a deployment. Only a deployment that cannot be named is an error.
@@ -51,13 +49,10 @@ func (m *Modeller) Of(ctx context.Context, d deployment.Deployment) (Modelled, e
 		if err != nil {
 			return Modelled{}, err
 		}
-		if m.bands[key], err = ServerBand(ctx, m.db, cost.Deployment); err != nil {
-			return Modelled{}, err
-		}
 		m.costs[key] = cost
 	}
 	cost = cost.limited(d.MaxNumSeqs, d.MaxNumBatchedTokens)
-	return Modelled{Deployment: cost.Deployment, Engine: cost.Engine(), Band: m.bands[key]}, nil
+	return Modelled{Deployment: cost.Deployment, Engine: cost.Engine()}, nil
 }
 
 // limited is the cost under other limits of the scheduler; 0 leaves one as it is. The largest captured graph follows from the first, as in

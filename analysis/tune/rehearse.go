@@ -61,8 +61,9 @@ type variant struct {
 	q   capacity.Question
 }
 
-// Rehearse ranks candidates. The order of the rows is that of the candidates.
-func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*Candidate) (Modelled, error)) ([]Row, error) {
+// Rehearse ranks candidates. The order of the rows is that of the candidates. bands is asked once how far real servers may be from the
+// model, for those that are rehearsed in full.
+func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*Candidate) (Modelled, error), bands func([]Candidate) ([]float64, error)) ([]Row, error) {
 	rows := make([]Row, len(candidates))
 	groups := map[string][]variant{}
 	var order []string
@@ -109,7 +110,7 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*
 	if err := shorten(ctx, order, groups); err != nil {
 		return nil, err
 	}
-	if err := fully(ctx, order, groups); err != nil {
+	if err := fully(ctx, order, groups, bands); err != nil {
 		return nil, err
 	}
 	price(rows, groups)
@@ -277,7 +278,7 @@ func short(ctx context.Context, q capacity.Question, guess float64) (rate, ln fl
 }
 
 // fully rehearses the baseline, and of each price the classes near its best.
-func fully(ctx context.Context, order []string, groups map[string][]variant) error {
+func fully(ctx context.Context, order []string, groups map[string][]variant, bands func([]Candidate) ([]float64, error)) error {
 	best := map[float64]float64{}
 	classes := map[int]variant{}
 	var baseline *variant
@@ -305,9 +306,19 @@ func fully(ctx context.Context, order []string, groups map[string][]variant) err
 			chosen = append(chosen, class)
 		}
 	}
+	named := make([]Candidate, len(chosen))
+	for i, class := range chosen {
+		named[i] = classes[class].row.Candidate
+	}
+	band, err := bands(named)
+	if err != nil {
+		return err
+	}
 	answers := make([]capacity.Answer, len(chosen))
-	err := inParallel(len(chosen), func(i int) (err error) {
-		answers[i], err = capacity.Rehearse(ctx, classes[chosen[i]].q)
+	err = inParallel(len(chosen), func(i int) (err error) {
+		q := classes[chosen[i]].q
+		q.Twin.Band = band[i]
+		answers[i], err = capacity.Rehearse(ctx, q)
 		return err
 	})
 	if err != nil {

@@ -78,7 +78,7 @@ func TestWhatTheEngineCannotTellApart(t *testing.T) {
 	rows, err := f.Rehearse(t.Context(), candidates, func(c *Candidate) (Modelled, error) {
 		seqs, tokens := limits(c)
 		return Modelled{Question: question(seqs, tokens, 1<<16), USDPerHour: 3.6}, nil
-	})
+	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,10 +104,10 @@ func objectivesOf(slo analysis.SLO) (objectives []capacity.Objective) {
 	return objectives
 }
 
-// rehearsedTwin is one server that is only rehearsed.
-func rehearsedTwin(e engine.Config, band float64, d deployment.Deployment) capacity.Twin {
+// rehearsedTwin is one server that is only rehearsed; its band is not known yet.
+func rehearsedTwin(e engine.Config, d deployment.Deployment) capacity.Twin {
 	e.MaxModelLen = longestOf(e, d)
-	return capacity.Twin{Engine: e, StepTime: capacity.ShiftedSteps(e.StepTime), Band: band, Replicas: 1, Routing: rehearsal.Turns, AreSettingsCertain: true}
+	return capacity.Twin{Engine: e, StepTime: capacity.ShiftedSteps(e.StepTime), Replicas: 1, Routing: rehearsal.Turns, AreSettingsCertain: true}
 }
 
 // longestOf is the longest request that a twin takes, tokens.

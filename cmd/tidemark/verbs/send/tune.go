@@ -140,10 +140,25 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Ro
 			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[next]}, nil
 		}
 		q := s.question
-		q.Twin = rehearsedTwin(m.Engine, m.Band, m.Deployment)
+		q.Twin = rehearsedTwin(m.Engine, m.Deployment)
 		q.Twin.Engine.EnablePrefixCaching = c.IsCached
 		return tune.Modelled{Question: q, USDPerHour: usdPerHour[next]}, nil
+	}, f.bands)
+}
+
+// bands are how far real servers of these candidates may be from the model.
+func (f *tuneFlags) bands(chosen []tune.Candidate) (bands []float64, err error) {
+	err = f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
+		for _, c := range chosen {
+			band, err := analysis.ServerBand(ctx, w.DB(), c.Deployment)
+			if err != nil {
+				return err
+			}
+			bands = append(bands, band)
+		}
+		return nil
 	})
+	return bands, err
 }
 
 // versioned is a deployment of the version that simulate and rehearsals take where none is named.
