@@ -114,7 +114,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(),
+			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(), send.TuneCommand(),
 			model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), model.CalibrateCommand(),
 			read.RunsCommand(), read.DiagnoseCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.ExportCommand(), read.SQLCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
 		},
@@ -156,6 +156,7 @@ func about() commandline.About {
 var mostUsed = map[string]string{
 	"replay":     "base-url model gpu catalog-model duration request-rate slo name steps",
 	"capacity":   "slo base-url model gpu catalog-model budget from dry-run",
+	"tune":       "rehearsed all json",
 	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
 	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
 	"plan":       "output duration from until request-rate speed limit mode",

@@ -34,6 +34,7 @@ var floor = map[string]int{
 	"analysis/answers":                       3,
 	"analysis/capacity":                      4,
 	"analysis/capacity/live":                 5,
+	"analysis/tune":                          5,
 	"analysis/gate":                          6,
 	"analysis/metric":                        -1,
 	"analysis/queueing":                      0,

@@ -84,10 +84,8 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	s := &search{capacityFlags: f, what: what, question: capacity.Question{
 		BySpeed: f.by == "speed", Seed: f.Seed, Budget: f.budget, Precision: precision,
 		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.To.MaxLateness.Seconds(),
+		Objectives: objectivesOf(slo),
 	}}
-	for _, o := range slo.Objectives {
-		s.question.Objectives = append(s.question.Objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
-	}
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -96,6 +94,25 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	}
 	s.header.SLO, s.header.Precision = slo, precision
 	return s, s.identify()
+}
+
+// objectivesOf are those of an SLO as a search takes them.
+func objectivesOf(slo analysis.SLO) (objectives []capacity.Objective) {
+	for _, o := range slo.Objectives {
+		objectives = append(objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	return objectives
+}
+
+// rehearsedTwin is one server that is only rehearsed; its band is not known yet.
+func rehearsedTwin(e engine.Config, d deployment.Deployment) capacity.Twin {
+	e.MaxModelLen = longestOf(e, d)
+	return capacity.Twin{Engine: e, StepTime: capacity.ShiftedSteps(e.StepTime), Replicas: 1, Routing: rehearsal.Turns, AreSettingsCertain: true}
+}
+
+// longestOf is the longest request that a twin takes, tokens.
+func longestOf(e engine.Config, d deployment.Deployment) int {
+	return min(cmp.Or(d.MaxModelLen, 131072), e.KVTokens())
 }
 
 // ofServers are flags that a rehearsal has no use for.
@@ -205,7 +222,7 @@ func (s *search) ready() error {
 		return nil
 	}
 	q.Twin.StepTime = capacity.ShiftedSteps(engine.StepTime)
-	q.Twin.Engine.MaxModelLen = min(cmp.Or(s.named.MaxModelLen, 131072), engine.KVTokens())
+	q.Twin.Engine.MaxModelLen = longestOf(engine, s.named)
 	return nil
 }
 

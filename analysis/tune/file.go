@@ -1,0 +1,366 @@
+package tune
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tidemark/internal/deployment"
+	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
+	"tidemark/internal/yamlfile"
+)
+
+const schema = "tidemark.tune/1"
+
+// The objectives.
+const (
+	MostRate  = "most_rate"
+	LeastCost = "least_cost_per_accepted"
+)
+
+// caching is the one knob that the engine model knows and no deployment has.
+const caching = "enable_prefix_caching"
+
+// File is what is to be tuned, as its author wrote it.
+type File struct {
+	Name, Traffic, SLO string
+	From, Until        string        // of the traffic's clock
+	Window             time.Duration // of the traffic that is asked about; 0: as the verb capacity
+	Base               deployment.Deployment
+	Knobs              []Knob // in the file's order
+	Constraints        []Constraint
+	Objectives         []string
+	Server             Server
+	Load               time.Duration // that may be sent, all starts together
+	Starts             int
+	SHA256             string
+
+	spaceLine, startsLine int
+}
+
+// Knob is a setting with the values that it may have.
+type Knob struct {
+	Name, Flag string
+	Values     []string
+	line       int
+	field      *deployment.Field // nil: the engine model does not know it
+}
+
+// Server is how a candidate is started, and where it answers.
+type Server struct {
+	Start                   []string // a program and its arguments; "{flags}" stands for the candidate's flags
+	BaseURL, Model          string
+	ReadyWithin, StopWithin time.Duration
+}
+
+// Read reads and checks a file. Paths in it are relative to it.
+func Read(path string) (File, error) {
+	text, err := userfile.ReadAll(path)
+	if err != nil {
+		return File{}, fmt.Errorf("tune: %w", err)
+	}
+	f, err := Parse(text)
+	if err != nil {
+		return f, hint.AsMisuse(fmt.Errorf("tune %s: %w", path, err))
+	}
+	beside := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(filepath.Dir(path), name)
+	}
+	f.SLO = beside(f.SLO)
+	if strings.HasSuffix(f.Traffic, ".zst") || strings.HasSuffix(f.Traffic, ".yaml") || strings.HasSuffix(f.Traffic, ".yml") {
+		f.Traffic = beside(f.Traffic)
+	}
+	return f, nil
+}
+
+// Parse reads the text of a file.
+func Parse(text []byte) (File, error) {
+	f := File{Objectives: []string{MostRate, LeastCost}}
+	f.Server.ReadyWithin, f.Server.StopWithin = 10*time.Minute, time.Minute
+	root, err := yamlfile.Parse(text)
+	if err != nil {
+		return f, err
+	}
+	var word string
+	var objectives []string
+	const most = 1_000_000
+	err = yamlfile.Fields{
+		"schema":      yamlfile.OneOf(&word, schema),
+		"name":        yamlfile.Text(&f.Name),
+		"traffic":     f.readTraffic,
+		"slo":         yamlfile.Text(&f.SLO),
+		"deployment":  f.readDeployment,
+		"space":       f.readSpace,
+		"constraints": yamlfile.Each(f.addConstraint),
+		"objectives": yamlfile.Each(func(where string, node *yamlfile.Node) error {
+			var one string
+			err := yamlfile.OneOf(&one, MostRate, LeastCost)(where, node)
+			objectives = append(objectives, one)
+			return err
+		}),
+		"server": func(where string, node *yamlfile.Node) error {
+			return yamlfile.Fields{
+				"start": yamlfile.Each(func(where string, node *yamlfile.Node) error {
+					var argument string
+					err := yamlfile.Text(&argument)(where, node)
+					f.Server.Start = append(f.Server.Start, argument)
+					return err
+				}),
+				"base_url": yamlfile.Text(&f.Server.BaseURL), "model": yamlfile.Text(&f.Server.Model),
+				"ready_within": yamlfile.Duration(&f.Server.ReadyWithin), "stop_within": yamlfile.Duration(&f.Server.StopWithin),
+			}.Read(where, node)
+		},
+		"budget": func(where string, node *yamlfile.Node) error {
+			f.startsLine = node.Line
+			return yamlfile.Fields{"load": yamlfile.Duration(&f.Load), "starts": yamlfile.Whole(&f.Starts, 1, most)}.Read(where, node)
+		},
+	}.Read("", root)
+	if err != nil {
+		return f, err
+	}
+	if objectives != nil {
+		f.Objectives = objectives
+	}
+	if err := yamlfile.Require("", root, "schema", "name", "traffic", "slo", "deployment", "space"); err != nil {
+		return f, err
+	}
+	if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.HasPrefix(f.Name, ".") {
+		return f, fmt.Errorf("name: small letters, digits, - _ and . only: it names files")
+	}
+	if f.Base.GPU == "" || f.Base.CatalogModel == "" {
+		return f, hint.Errorf("deployment: gpu and model are needed").Hint("deployment: {gpu: H100, model: llama-3.1-8b}")
+	}
+	for i := range f.Constraints {
+		if err := f.Constraints[i].check(f.Knobs); err != nil {
+			return f, err
+		}
+	}
+	sum := sha256.Sum256(text)
+	f.SHA256 = hex.EncodeToString(sum[:])
+	return f, nil
+}
+
+// readTraffic reads a name, or a mapping with a part of the traffic's clock.
+func (f *File) readTraffic(where string, node *yamlfile.Node) error {
+	if len(node.Content) == 0 {
+		return yamlfile.Text(&f.Traffic)(where, node)
+	}
+	err := yamlfile.Fields{"send": yamlfile.Text(&f.Traffic), "from": yamlfile.Text(&f.From), "until": yamlfile.Text(&f.Until), "window": yamlfile.Duration(&f.Window)}.Read(where, node)
+	if err != nil {
+		return err
+	}
+	return yamlfile.Require(where, node, "send")
+}
+
+// readDeployment reads the fields of a deployment, one value each.
+func (f *File) readDeployment(where string, node *yamlfile.Node) error {
+	fields := yamlfile.Fields{}
+	for _, of := range deployment.Fields {
+		set := func(where string, node *yamlfile.Node) error {
+			var text string
+			if len(node.Content) > 0 {
+				return yamlfile.Errorf(node, "%s: has several values: what varies belongs under space", where)
+			}
+			if err := yamlfile.Text(&text)(where, node); err != nil {
+				return err
+			}
+			if err := of.Set(&f.Base, text); err != nil {
+				return yamlfile.Errorf(node, "%s: %w", where, err)
+			}
+			return nil
+		}
+		fields[of.Name] = set
+		if of.Name == "catalog_model" {
+			fields["model"] = set
+		}
+	}
+	if err := fields.Read(where, node); err != nil {
+		return err
+	}
+	f.Base = f.Base.Normal()
+	if err := f.Base.Check(); err != nil {
+		return yamlfile.Errorf(node, "%s: %w", where, err)
+	}
+	return nil
+}
+
+// fixed are fields of a deployment that no flag of a server changes.
+var fixed = []string{"gpu", "catalog_model", "engine", "engine_version", "hbm_bytes_per_s", "compute_dtype"}
+
+// readSpace reads the knobs in their order: a list of values, or for a flag that the engine model does not know {flag: --x, values: []}.
+func (f *File) readSpace(where string, node *yamlfile.Node) error {
+	f.spaceLine = node.Line
+	fields, seen := yamlfile.Fields{}, []string{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name := node.Content[i].Value
+		if !slices.Contains(seen, name) { // a key that is there twice is refused by Read
+			seen, fields[name] = append(seen, name), f.addKnob
+		}
+	}
+	if len(seen) == 0 {
+		return yamlfile.Errorf(node, "%s: is empty: name a setting and its values, such as max_num_seqs: [64, 128, 256]", where)
+	}
+	return fields.Read(where, node)
+}
+
+func knobNames() (names []string) {
+	for _, of := range deployment.Fields {
+		if !slices.Contains(fixed, of.Name) {
+			names = append(names, of.Name)
+		}
+	}
+	return append(names, caching)
+}
+
+func (f *File) addKnob(where string, node *yamlfile.Node) error {
+	k := Knob{Name: strings.TrimPrefix(where, "space."), line: node.Line}
+	values := node
+	isKnown := slices.Contains(knobNames(), k.Name)
+	if isMapping := len(node.Content) > 0 && node.Content[0].Line > 0 && node.Tag == "!!map"; isMapping {
+		if slices.ContainsFunc(node.Content, func(n *yamlfile.Node) bool { return n.Value == "search" || n.Value == "from" }) {
+			return hint.Wrap(yamlfile.Errorf(node, "%s: a range to search is not built yet", where)).Hint("list the values: %s: [0.85, 0.9, 0.95]", k.Name)
+		}
+		err := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag), "values": func(_ string, node *yamlfile.Node) error { values = node; return nil }}.Read(where, node)
+		if err != nil {
+			return err
+		}
+		if err := yamlfile.Require(where, node, "flag", "values"); err != nil {
+			return err
+		}
+	}
+	if !isKnown && k.Flag == "" {
+		if slices.Contains(fixed, k.Name) {
+			return hint.Wrap(yamlfile.Errorf(node, "%s: no flag of a server changes it", where)).Hint("a file for each, and compare what they say")
+		}
+		meant := hint.DidYouMean(knobNames(), k.Name)
+		return hint.Wrap(yamlfile.Errorf(node, "%s: not a setting that is known; %s", where, meant)).
+			Hint("known are %s; any other flag is %s: {flag: --its-name, values: [...]}", strings.Join(knobNames(), ", "), k.Name)
+	}
+	if isKnown && k.Name != caching {
+		of := deployment.Named(k.Name)
+		k.field = &of
+	}
+	if k.Flag == "" {
+		k.Flag = "--" + strings.ReplaceAll(k.Name, "_", "-")
+	}
+	err := yamlfile.Each(func(where string, node *yamlfile.Node) error {
+		var text string
+		if err := yamlfile.Text(&text)(where, node); err != nil {
+			return err
+		}
+		if err := k.checkValue(text); err != nil {
+			return yamlfile.Errorf(node, "%s: %w", where, err)
+		}
+		if slices.Contains(k.Values, text) {
+			return yamlfile.Errorf(node, "%s: %s is there twice", where, text)
+		}
+		k.Values = append(k.Values, text)
+		return nil
+	})(where, values)
+	f.Knobs = append(f.Knobs, k)
+	return err
+}
+
+func (k Knob) checkValue(text string) error {
+	if k.Name == caching {
+		if text != "true" && text != "false" {
+			return fmt.Errorf("%q: must be true or false", text)
+		}
+		return nil
+	}
+	if k.field == nil {
+		return nil
+	}
+	var d deployment.Deployment
+	if err := k.field.Set(&d, text); err != nil {
+		return err
+	}
+	return d.Check()
+}
+
+// Constraint is a comparison of two numbers or fields.
+type Constraint struct {
+	Text, left, compare, right string
+	line                       int
+}
+
+func (f *File) addConstraint(where string, node *yamlfile.Node) error {
+	c := Constraint{line: node.Line}
+	if err := yamlfile.Text(&c.Text)(where, node); err != nil {
+		return err
+	}
+	words := strings.Fields(c.Text)
+	if len(words) != 3 || !slices.Contains([]string{">=", "<=", ">", "<", "==", "!="}, words[1]) {
+		return hint.Wrap(yamlfile.Errorf(node, "%s: %q: not a comparison of two settings or numbers", where, c.Text)).Hint(`write it as "max_num_batched_tokens >= max_num_seqs", with blanks`)
+	}
+	c.left, c.compare, c.right = words[0], words[1], words[2]
+	f.Constraints = append(f.Constraints, c)
+	return nil
+}
+
+// check refuses operands that are neither a number nor a field.
+func (c Constraint) check(knobs []Knob) error {
+	for _, operand := range []string{c.left, c.right} {
+		if _, err := strconv.ParseFloat(operand, 64); err == nil {
+			continue
+		}
+		isKnob := slices.ContainsFunc(knobs, func(k Knob) bool { return k.Name == operand })
+		isField := slices.ContainsFunc(deployment.Fields, func(of deployment.Field) bool { return of.Name == operand && of.IsNumber() })
+		if !isKnob && !isField {
+			return fmt.Errorf("line %d: constraints: %q: %s is no number and no setting", c.line, c.Text, operand)
+		}
+	}
+	return nil
+}
+
+// holds says whether a candidate keeps it. What is not known excludes nothing.
+func (c Constraint) holds(value func(name string) (float64, bool)) bool {
+	number := func(operand string) (float64, bool) {
+		if v, err := strconv.ParseFloat(operand, 64); err == nil {
+			return v, true
+		}
+		return value(operand)
+	}
+	a, isA := number(c.left)
+	b, isB := number(c.right)
+	if !isA || !isB {
+		return true
+	}
+	switch c.compare {
+	case ">=":
+		return a >= b
+	case "<=":
+		return a <= b
+	case ">":
+		return a > b
+	case "<":
+		return a < b
+	case "==":
+		return a == b
+	}
+	return a != b
+}
+
+// CheckBudget refuses, before the first start, a budget in which nothing can be compared.
+func (f File) CheckBudget() error {
+	switch {
+	case len(f.Server.Start) == 0 || f.Server.BaseURL == "" || f.Server.Model == "":
+		return hint.Misuse("tune: server: start, base_url and model are needed to measure").Hint("--rehearsed needs no server")
+	case f.Starts < 2 || f.Load < 2*LeastLoad:
+		return hint.Misuse("tune: line %d: budget: too small for the baseline and one more: %d starts, %s of load", max(f.startsLine, 1), f.Starts, f.Load).
+			Hint("at least budget: {load: %s, starts: 2}", 2*LeastLoad)
+	}
+	return nil
+}
+
+// LeastLoad is the load without which a candidate cannot be judged.
+const LeastLoad = 10 * time.Second

@@ -1,0 +1,311 @@
+package send
+
+// The verb tune ranks the configurations of a server for recorded traffic within an SLO. Package analysis/tune reads the file and ranks;
+// this file gives it the question that the verb capacity asks of each candidate, so that both say one number, and prints.
+//
+// Exit codes: 0; 1 no candidate keeps the SLO at any load; 2 a mistake in the file; 4 anything else.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/analysis/capacity"
+	"tidemark/analysis/tune"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/deployment"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+)
+
+type tuneFlags struct {
+	capacityFlags
+	isRehearsed, isAll bool
+}
+
+func TuneCommand() *cli.Command {
+	f := &tuneFlags{}
+	return &cli.Command{
+		Name:      "tune",
+		Usage:     "which settings of a server take the most traffic within an SLO",
+		ArgsUsage: "FILE.yaml",
+		Description: `Ranks every combination of values in the file by rehearsal: the same
+computation as "tidemark capacity" without a server, shared by candidates that
+the engine cannot tell apart. Says what to set, what it costs per million
+accepted tokens, what does not fit, and what binds. Exits 1 where no candidate
+keeps the SLO at any load.
+
+Example file:
+  schema: tidemark.tune/1
+  name: chat
+  traffic: azure-conv              # or {send: azure-conv, from: +10m, until: +20m}
+  slo: slo.yaml
+  deployment: {gpu: H100, model: llama-3.1-8b}
+  space:
+    max_num_seqs: [64, 128, 256]
+    max_num_batched_tokens: [2048, 8192]
+  constraints: ["max_num_batched_tokens >= max_num_seqs"]
+
+Example:
+  tidemark tune --rehearsed chat.yaml`,
+		Flags: f.WarehouseFlags(
+			&cli.BoolFlag{Name: "rehearsed", Usage: "rank by rehearsal alone: no server is started", Destination: &f.isRehearsed},
+			&cli.BoolFlag{Name: "all", Usage: "list every candidate, those that are rejected with the reason", Destination: &f.isAll},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
+			kit.SeedFlag(&f.Seed),
+		),
+		Action: f.Do(f.run),
+	}
+}
+
+func (f *tuneFlags) run() error {
+	path, err := f.OneArgument("tune file")
+	if err != nil {
+		return err
+	}
+	file, err := tune.Read(path)
+	if err != nil {
+		return err
+	}
+	if !f.isRehearsed {
+		if err := file.CheckBudget(); err != nil {
+			return err
+		}
+		return hint.Misuse("tune: starting servers is not built yet").Hint("tidemark tune --rehearsed %s", path)
+	}
+	candidates, err := file.Candidates()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	rows, err := f.rank(file, candidates)
+	if err != nil {
+		return err
+	}
+	f.Tell("%s ranked in %s; nothing was sent", show.Things(len(candidates), "candidate", "candidates"), show.Duration(time.Since(began).Seconds()))
+	return f.say(file, rows)
+}
+
+// rank reads the traffic and asks the catalogue while the warehouse is open once.
+func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Row, error) {
+	slo, err := analysis.ReadSLO(file.SLO)
+	if err != nil {
+		return nil, hint.AsMisuse(err)
+	}
+	f.From, f.Until, f.length, f.by, f.replicas = file.From, file.Until, cmp.Or(file.Window, 10*time.Minute), "sessions", 1
+	s := &search{capacityFlags: &f.capacityFlags, what: file.Traffic, question: capacity.Question{Seed: f.Seed, Objectives: objectivesOf(slo)}}
+	modelled := make([]analysis.Modelled, len(candidates))
+	var usdPerHour []float64
+	path, drop, err := f.PlanFor(file.Traffic, func(ctx context.Context, w *warehouse.Warehouse) error {
+		modeller := analysis.NewModeller(w.DB())
+		prices := analysis.NewPrices(w.DB(), slo)
+		for i, c := range candidates {
+			if modelled[i], err = modeller.Of(ctx, versioned(c.Deployment)); err != nil {
+				return err
+			}
+			usd, err := prices.PerHour(ctx, modelled[i].Deployment)
+			if err != nil {
+				return err
+			}
+			usdPerHour = append(usdPerHour, usd)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer drop()
+	if err := s.readWindow(path); err != nil {
+		return nil, err
+	}
+	if err := s.question.Check(); err != nil {
+		return nil, hint.AsMisuse(err)
+	}
+	next := -1
+	return file.Rehearse(f.Context, candidates, func(c *tune.Candidate) (tune.Modelled, error) {
+		next++
+		m := modelled[next]
+		c.Deployment = m.Deployment
+		if m.Why != "" {
+			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[next]}, nil
+		}
+		q := s.question
+		q.Twin = rehearsedTwin(m.Engine, m.Deployment)
+		q.Twin.Engine.EnablePrefixCaching = c.IsCached
+		return tune.Modelled{Question: q, USDPerHour: usdPerHour[next]}, nil
+	}, f.bands)
+}
+
+// bands are how far real servers of these candidates may be from the model.
+func (f *tuneFlags) bands(chosen []tune.Candidate) (bands []float64, err error) {
+	err = f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
+		for _, c := range chosen {
+			band, err := analysis.ServerBand(ctx, w.DB(), c.Deployment)
+			if err != nil {
+				return err
+			}
+			bands = append(bands, band)
+		}
+		return nil
+	})
+	return bands, err
+}
+
+// versioned is a deployment of the version that simulate and rehearsals take where none is named.
+func versioned(d deployment.Deployment) deployment.Deployment {
+	d.EngineVersion = cmp.Or(d.EngineVersion, simulatedVersion)
+	return d
+}
+
+// tuned is the whole answer for a program.
+type tuned struct {
+	Name     string     `json:"name"`
+	Origin   string     `json:"origin"`
+	Set      []string   `json:"set"` // flags of the knee; empty: nothing keeps the SLO
+	Rejected []rejected `json:"rejected"`
+	Rows     []tunedRow `json:"candidates"`
+}
+
+type rejected struct {
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+type tunedRow struct {
+	Settings     map[string]string `json:"settings"`
+	Flags        []string          `json:"flags"`
+	IsBaseline   bool              `json:"is_baseline"`
+	Why          string            `json:"rejected_why,omitempty"`
+	ShortPerS    float64           `json:"short_rate_per_s"`
+	Class        int               `json:"class"` // those of one class cannot be told apart by the engine
+	USDPerMToken *float64          `json:"usd_per_million_accepted"`
+	IsOnFront    bool              `json:"is_on_front"`
+	IsKnee       bool              `json:"is_knee"`
+	Answer       *capacity.Answer  `json:"capacity"` // null: not near the best
+}
+
+func (f *tuneFlags) say(file tune.File, rows []tune.Row) error {
+	knee := slices.IndexFunc(rows, func(r tune.Row) bool { return r.IsKnee })
+	counts := tune.Rejected(rows)
+	if f.JSON {
+		out := tuned{Name: file.Name, Origin: "rehearsed", Set: []string{}}
+		if knee >= 0 {
+			out.Set = rows[knee].Flags()
+		}
+		for _, c := range counts {
+			out.Rejected = append(out.Rejected, rejected{c.Why, c.Count})
+		}
+		for _, r := range rows {
+			out.Rows = append(out.Rows, tunedRow{r.Settings(), r.Flags(), r.IsBaseline, r.Why, r.Short, r.Class, r.USDPerMillion, r.IsOnFront, r.IsKnee, r.Full})
+		}
+		text, err := json.MarshalIndent(out, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(terminal.Product(f.App.Writer), string(text))
+		return tuneExit(knee)
+	}
+	if err := f.PrintForms(f.forms(rows)...); err != nil {
+		return err
+	}
+	f.Gap()
+	for _, c := range counts {
+		f.Remark("rejected: %s", fmt.Sprintf("%d %s", c.Count, c.Why))
+	}
+	if beyond := tune.Beyond(rows); beyond > 0 && !f.isAll {
+		f.Remark("%s, by a short rehearsal of the busiest minute; --all lists them.", show.Things(beyond, "candidate takes less", "candidates take less"))
+	}
+	if knee < 0 {
+		f.Remark("No candidate keeps the SLO at any load.")
+		return tuneExit(knee)
+	}
+	f.Remark("%s", f.advice(rows, knee))
+	return nil
+}
+
+// advice is what to set, and against what.
+func (f *tuneFlags) advice(rows []tune.Row, knee int) string {
+	best, base := rows[knee], rows[0]
+	text := "keep the deployment as it is"
+	if flags := strings.Join(best.Flags(), " "); !best.IsBaseline && flags != "" {
+		text = "set: " + flags
+	}
+	text += fmt.Sprintf("; %s requests/s", show.Figures(best.RatePerS))
+	if base.Full != nil && base.RatePerS > 0 && !best.IsBaseline {
+		text += fmt.Sprintf(", %s as the deployment is", show.Figures(base.RatePerS))
+	}
+	return text + "; rehearsed, nothing was sent."
+}
+
+func tuneExit(knee int) error {
+	if knee < 0 {
+		return kit.ExitError{Code: kit.ExitNotMet}
+	}
+	return nil
+}
+
+// forms are the candidates that were rehearsed in full, one row for each class, or with --all every candidate; the widest form first.
+func (f *tuneFlags) forms(rows []tune.Row) []analysis.Table {
+	full := kit.TableOf("settings", "requests/s", "90 %", "$/M accepted", "binds", "alike", "")
+	short := kit.TableOf("settings", "/s", "90 %", "$/M", "binds", "")
+	narrow := kit.TableOf("settings", "/s", "$/M", "binds")
+	least := kit.TableOf("settings", "/s", "$/M")
+	for _, r := range tune.Listed(rows, f.isAll) {
+		rate, interval, binds, usd := figuresOf(r.Row)
+		label, mark := r.Label(), markOf(r.Row)
+		full.Rows = append(full.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), tables.Figure(usd), binds, r.Alike, mark})
+		short.Rows = append(short.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), tables.Figure(usd), binds, mark})
+		narrow.Rows = append(narrow.Rows, []any{label, tables.Figure(rate), tables.Figure(usd), cmp.Or(mark, binds)})
+		least.Rows = append(least.Rows, []any{label, tables.Figure(rate), tables.Figure(usd)})
+	}
+	return []analysis.Table{full, short, narrow, least}
+}
+
+func markOf(r tune.Row) string {
+	var marks []string
+	if r.IsBaseline {
+		marks = append(marks, "baseline")
+	}
+	switch {
+	case r.IsKnee:
+		marks = append(marks, "set")
+	case r.IsOnFront:
+		marks = append(marks, "front")
+	}
+	return strings.Join(marks, ", ")
+}
+
+// figuresOf is the figures of a row as they are printed.
+func figuresOf(r tune.Row) (rate, interval, binds, usd string) {
+	if r.USDPerMillion != nil {
+		usd = show.Figures(*r.USDPerMillion)
+	}
+	switch {
+	case r.Why != "":
+		return "", "", r.Why, usd
+	case r.Full == nil:
+		return "~" + show.Figures(r.Short), "", "", usd
+	}
+	a := r.Full
+	rate = show.Figures(r.RatePerS)
+	if a.RateLowPerS != nil && a.RateHighPerS != nil {
+		interval = show.Figures(*a.RateLowPerS) + " to " + show.Figures(*a.RateHighPerS)
+	}
+	if a.BindingObjective != nil {
+		binds = strings.TrimSuffix(strings.ReplaceAll(*a.BindingObjective, "_", " "), " from due")
+	}
+	if a.Outcome != capacity.Found {
+		binds = strings.ReplaceAll(a.Outcome, "_", " ") + ": " + binds
+	}
+	return rate, interval, binds, usd
+}
