@@ -106,6 +106,9 @@ func (l *Limits) Missed(shift Shift, objective int, ln float64) (float64, error)
 	return share, c.err
 }
 
+// IsMissedAlone says that an objective is missed by requests that have the fleet to themselves: at no rate, by no number of replicas, is it kept.
+func (l *Limits) IsMissedAlone(objective int) bool { return l.twin.isMissedAlone(objective, Shift{}) }
+
 func (l *Limits) curve(shift Shift) *curve {
 	c := l.curves[shift]
 	if c == nil {

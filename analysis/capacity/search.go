@@ -305,23 +305,29 @@ func (s *search) impossible(runs []*Run, e *estimate) string {
 
 // isMissedAlone says whether requests that have the twin to themselves miss an objective, with its speed shifted by so much.
 func (s *search) isMissedAlone(j int, shiftBy float64) bool {
-	c, o := s.rivals[0], s.q.Objectives[j]
-	requests := slices.Clone(s.q.Window[:min(len(s.q.Window), 1000)])
+	c := s.rivals[0]
+	shift := c.shift
+	shift.All += shiftBy
+	return c.isMissedAlone(j, shift)
+}
+
+// isMissedAlone is the same of a twin at a speed.
+func (t *twin) isMissedAlone(j int, shift Shift) bool {
+	q, o := t.q, t.q.Objectives[j]
+	requests := slices.Clone(q.Window[:min(len(q.Window), 1000)])
 	for i := range requests {
 		requests[i].Due, requests[i].Session, requests[i].Seq = time.Duration(i)*time.Hour, "", int64(i)
 	}
-	shift := c.shift
-	shift.All += shiftBy
-	engine := c.engine
-	engine.StepTime = s.q.Twin.StepTime(shift)
-	settings := s.q.rehearsal(engine, 1)
+	engine := t.engine
+	engine.StepTime = q.Twin.StepTime(shift)
+	settings := q.rehearsal(engine, 1)
 	settings.Mode, settings.MaxConcurrency = schedule.Open, 0
-	alone, err := replies(s.ctx, settings, requests)
+	alone, err := replies(t.ctx, settings, requests)
 	if err != nil {
 		return false
 	}
-	t := s.q.read(requests, alone, 0).tallies[j]
-	return o.excess(pooled{float64(t.n), float64(t.misses), t.sum}) > 0
+	tally := q.read(requests, alone, 0).tallies[j]
+	return o.excess(pooled{float64(tally.n), float64(tally.misses), tally.sum}) > 0
 }
 
 // failures says that more requests fail than may, where the traffic is no more than the answer. A share of failures is not fitted.

@@ -1,14 +1,13 @@
 package week
 
 import (
-	"math"
 	"time"
 
 	"tidemark/analysis/week/forecast"
 )
 
 // fillForecast forecasts the weekly peak from the weeks that the service file allows, and says when the next replica is needed, by the
-// capacity of the busiest hour at its low end.
+// end of the busiest hour's capacity that decides.
 func (m *maker) fillForecast() error {
 	var weeks []forecast.Week
 	for _, w := range m.weeks[max(0, len(m.weeks)-m.file.GrowthWeeks):] {
@@ -23,8 +22,10 @@ func (m *maker) fillForecast() error {
 		weeks = append(weeks, one)
 	}
 	asked := forecast.Asked{Zone: m.file.Zone, Paid: m.weeks[len(m.weeks)-1].hours[len(m.report.Hours)-1].PaidReplicas}
-	if busy := m.report.busiest(); busy != nil && busy.LowReplicaRate != nil && *busy.LowReplicaRate > 0 {
-		asked.Replicas = func(rate float64) int { return int(math.Ceil(rate / *busy.LowReplicaRate - 1e-9)) }
+	if busy := m.report.busiest(); busy != nil {
+		if perS := m.report.Decisive(busy.ReplicaRatePerS, busy.LowReplicaRate); perS != nil && *perS > 0 {
+			asked.Replicas = func(rate float64) int { return m.report.enough(rate, *perS) }
+		}
 	}
 	f, err := forecast.Of(weeks, asked)
 	if err != nil {

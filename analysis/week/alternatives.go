@@ -28,12 +28,13 @@ import (
 // Today's capacity may be measured and that of the others is not. Their interval holds the error of the model, and they are judged by its low end,
 // so an alternative looks worse than it may be, and not better.
 
-// Capacity is what one replica of a deployment takes of the busiest hour's shape, requests per second, with its 90 % interval.
-type Capacity func(deployment.Deployment) (ratePerS, low, high float64, err error)
+// FleetOf are the replicas of a deployment that take so many requests a second of the busiest hour's shape at the low end of their capacity, and
+// what they take beyond them, as a share; nil: no number does.
+type FleetOf func(d deployment.Deployment, peakPerS float64) (replicas *int, headroom float64, err error)
 
 // Alternatives are at most eight rows: today's first, those that lose last. requests are a sample of the busiest hour, in order of due time; without
-// a sample there are only the rows of today's deployment. A nil capacity leaves the closed formulas, and the rows say "predicted".
-func Alternatives(ctx context.Context, db *sql.DB, r *Report, today deployment.Deployment, requests []plan.Request, capacity Capacity) ([]Alternative, error) {
+// a sample there are only the rows of today's deployment. Without fleets the closed formulas are left, and the rows say "predicted".
+func Alternatives(ctx context.Context, db *sql.DB, r *Report, today deployment.Deployment, requests []plan.Request, fleets FleetOf) ([]Alternative, error) {
 	hour := r.busiest()
 	if hour == nil || hour.PeakRatePerS == nil {
 		return nil, nil
@@ -58,7 +59,7 @@ func Alternatives(ctx context.Context, db *sql.DB, r *Report, today deployment.D
 		}
 	}
 	for _, c := range others {
-		row, err := g.row(c, capacity)
+		row, err := g.row(c, fleets)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +124,7 @@ func (g grid) ofToday() []Alternative {
 	row := func(replicas int) Alternative {
 		a := Alternative{Name: nameOf(replicas, g.today), Kind: kind, Replicas: replicas, GPUs: replicas * g.today.GPUs(), Why: "rests on the same " + kind + " capacity as today's"}
 		if low := g.hour.LowReplicaRate; low != nil {
-			a.Headroom = new(float64(replicas)**low/g.peak - 1)
+			a.Headroom = new(g.Takes(replicas, *low)/g.peak - 1)
 		}
 		g.cost(&a, g.Price)
 		return a
@@ -292,30 +293,29 @@ func each(requests []plan.Request) iter.Seq2[plan.Request, error] {
 }
 
 // row is a candidate with the replicas that it needs. A deployment that cannot be rehearsed, or that keeps the SLO at no rate, is a row that says so.
-func (g grid) row(c candidate, capacity Capacity) (Alternative, error) {
+func (g grid) row(c candidate, fleets FleetOf) (Alternative, error) {
 	a := Alternative{Kind: "rehearsed", IsOther: c.isOther, Name: nameOf(1, c.Deployment), GPUs: c.GPUs(), Replicas: 1}
-	low := c.formula.Low
-	if capacity == nil {
+	if fleets == nil {
 		a.Kind = "predicted"
-	} else {
-		var err error
-		_, low, _, err = capacity(c.Deployment)
-		var mistake *hint.Error
-		if err != nil && !errors.As(err, &mistake) {
-			return a, fmt.Errorf("alternatives: %s: %w", a.Name, err)
-		}
-		if err != nil {
-			a.IsDominated, a.Why = true, err.Error()
-			return a, nil
+		fleets = func(deployment.Deployment, float64) (*int, float64, error) {
+			replicas := int(math.Ceil(g.peak/c.formula.Low - 1e-9))
+			return &replicas, float64(replicas)*c.formula.Low/g.peak - 1, nil
 		}
 	}
-	if !(low > 0) {
+	replicas, headroom, err := fleets(c.Deployment, g.peak)
+	var mistake *hint.Error
+	switch {
+	case errors.As(err, &mistake):
+		a.IsDominated, a.Why = true, err.Error()
+		return a, nil
+	case err != nil:
+		return a, fmt.Errorf("alternatives: %s: %w", a.Name, err)
+	case replicas == nil:
 		a.IsDominated, a.Why = true, "does not hold: no rate keeps the SLO at the low end of its prediction"
 		return a, nil
 	}
-	a.Replicas = int(math.Ceil(g.peak/low - 1e-9))
+	a.Replicas, a.Headroom = *replicas, &headroom
 	a.GPUs, a.Name = a.Replicas*c.GPUs(), nameOf(a.Replicas, c.Deployment)
-	a.Headroom = new(float64(a.Replicas)*low/g.peak - 1)
 	g.cost(&a, c.price)
 	a.Why = fmt.Sprintf("holds; %s, not measured; price: %s", a.Kind, cmp.Or(c.price.Source, "the catalogue's"))
 	if a.IsOther {

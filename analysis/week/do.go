@@ -76,44 +76,71 @@ func (r *Report) MayBeOutOfReach() bool {
 	return slices.ContainsFunc(r.Hours, func(h Hour) bool { return h.NeededReplicas != nil && h.HighNeeded == nil })
 }
 
-// buy speaks if an hour needs more replicas at capacity’s low end than are paid for now.
+// buy speaks if the verdict is that more replicas are needed than are paid for, now or before an order made now would serve.
 func buy(r *Report) *Do {
-	short, worst, paid := 0, -1, r.paidNow()
-	var hours []time.Time
-	for i, h := range r.Hours {
-		if h.HighNeeded == nil || *h.HighNeeded <= paid {
-			continue
-		}
-		hours = append(hours, h.Start)
-		if more := *h.HighNeeded - paid; more > short {
-			short, worst = more, i
-		}
-	}
-	if worst < 0 {
+	v, paid := r.Verdict, r.paidNow()
+	switch v.Kind {
+	case Order:
+		return &Do{Verb: "buy", Rule: RuleBuy, Text: fmt.Sprintf("Order %s now: %s will be too few in %s by the forecast, and what is ordered now serves in %s.",
+			r.gpus(1), counting(paid, "replica"), r.OrdersBy(), r.LeadUntil)}
+	case Buy:
+	default:
 		return nil
 	}
-	gpus := short * r.Deployment.GPUsPerReplica
-	h := r.Hours[worst]
-	text := fmt.Sprintf("Buy %s (%s %s) now: %s needed %s at the low end of the capacity, and %s %s paid for.",
-		counting(short, "replica"), show.Count(gpus), r.Deployment.GPU, r.hourName(h.Start), show.Count(*h.HighNeeded), show.Count(paid), are(paid))
-	cost := usd(float64(gpus)*Lasting(r.Hours), r.Price)
-	prevents := "prevents that " + show.Things(len(hours), "hour goes", "hours go") + " beyond what a replica handles"
-	if cost != nil {
-		text += fmt.Sprintf(" It costs %s a week and %s.", dollars(*cost), prevents)
+	var hours []time.Time
+	worst := -1
+	for i := range r.Hours {
+		if n := r.DecisiveNeed(&r.Hours[i]); n != nil && *n > paid {
+			hours = append(hours, r.Hours[i].Start)
+			if worst < 0 || *n > *r.DecisiveNeed(&r.Hours[worst]) {
+				worst = i
+			}
+		}
+	}
+	short := *v.Replicas - paid
+	text := fmt.Sprintf("Buy %s now: ", r.gpus(short))
+	if worst >= 0 && *r.DecisiveNeed(&r.Hours[worst]) == *v.Replicas {
+		text += fmt.Sprintf("%s needed %s at the %s of the capacity, and %s %s paid for.", r.hourName(r.Hours[worst].Start), show.Count(*v.Replicas), r.decisiveEnd(), show.Count(paid), are(paid))
 	} else {
+		text += fmt.Sprintf("%s %s advised since last week, and this week differs by no more than chance; %s %s paid for.", show.Count(*v.Replicas), are(*v.Replicas), show.Count(paid), are(paid))
+	}
+	prevents := ""
+	if len(hours) > 0 {
+		prevents = "prevents that " + show.Things(len(hours), "hour goes", "hours go") + " beyond what the fleet handles"
+	}
+	cost := usd(float64(short*r.Deployment.GPUsPerReplica)*Lasting(r.Hours), r.Price)
+	switch {
+	case cost != nil && prevents != "":
+		text += fmt.Sprintf(" It costs %s a week and %s.", dollars(*cost), prevents)
+	case cost != nil:
+		text += fmt.Sprintf(" It costs %s a week.", dollars(*cost))
+	case prevents != "":
 		text += " It " + prevents + "."
 	}
-	if r.Basis.Kind == "predicted" && h.NeededReplicas != nil {
-		text += fmt.Sprintf(" Nobody measured that capacity: measure it first (tidemark capacity); at its middle the hour needed %s.", show.Count(*h.NeededReplicas))
+	if !r.isMeasured() && v.Cautious != nil && *v.Cautious > *v.Replicas {
+		text += fmt.Sprintf(" Nobody measured that capacity: if it is at the low end of its interval, %s are needed.", show.Count(*v.Cautious))
 	}
 	return &Do{Verb: "buy", Rule: RuleBuy, Text: text}
+}
+
+// gpus are so many replicas with the GPUs that they are: 2 replicas (4 H100).
+func (r *Report) gpus(replicas int) string {
+	return fmt.Sprintf("%s (%s %s)", counting(replicas, "replica"), show.Count(replicas*r.Deployment.GPUsPerReplica), r.Deployment.GPU)
+}
+
+// decisiveEnd names the end of the capacity that decides.
+func (r *Report) decisiveEnd() string {
+	if r.isMeasured() {
+		return "low end"
+	}
+	return "middle"
 }
 
 // fix speaks of hours that broke the SLO though what was paid for was enough. Where the need is not known, a symptom that no GPU helps against decides.
 func fix(r *Report) *Do {
 	enough := map[int64]*Hour{}
 	for i, h := range r.Hours {
-		if h.HighNeeded != nil && *h.HighNeeded <= h.PaidReplicas {
+		if n := r.DecisiveNeed(&h); n != nil && *n <= h.PaidReplicas {
 			enough[h.Start.Unix()] = &r.Hours[i]
 		}
 	}
@@ -140,13 +167,16 @@ func fix(r *Report) *Do {
 	}
 	slices.SortFunc(broken, time.Time.Compare)
 	text := "Fix what broke the SLO " + r.hourNames(broken)
-	if cause != nil {
+	switch {
+	case cause != nil && cause.IsConfirmed():
 		text += ": " + lowerFirst(cause.Name) + ". Try first: " + strings.TrimSuffix(cause.Try, ".") + "."
-	} else {
+	case cause != nil:
+		text += ". It may be that " + lowerFirst(cause.Name) + ", which is not confirmed. Try first: " + strings.TrimSuffix(cause.Try, ".") + "."
+	default:
 		text += "; no symptom that can be looked for explains it: replay one of these hours and look at the diagnosis."
 	}
 	if h := enough[broken[0].Unix()]; h != nil {
-		text += fmt.Sprintf(" More GPUs would not help: %s needed %s of the %s paid for.", r.hourName(h.Start), show.Count(*h.HighNeeded), counting(h.PaidReplicas, "replica"))
+		text += fmt.Sprintf(" More GPUs would not help: %s needed %s of the %s paid for.", r.hourName(h.Start), show.Count(*r.DecisiveNeed(h)), counting(h.PaidReplicas, "replica"))
 	}
 	if len(others) > 0 {
 		text += fmt.Sprintf(" The SLO broke in %s too, by something else.", show.Things(len(others), "other hour", "other hours"))
@@ -162,6 +192,9 @@ func measure(r *Report) *Do {
 		why = "Measure what a replica handles (tidemark capacity): no capacity is known, so nobody can say whether the traffic fits."
 	case r.MayBeOutOfReach():
 		why = "Measure what a replica handles (tidemark capacity): at the low end of what was rehearsed no rate is small enough for the SLO."
+	case r.Verdict.Kind == Measure && r.Verdict.Cautious != nil:
+		why = fmt.Sprintf("Measure what a replica handles before you buy (tidemark capacity, half an hour of load): %s %s by the model, and %s are needed if the capacity is at the low end of its interval.",
+			counting(r.paidNow(), "replica"), show.Verb(r.paidNow(), "is enough", "are enough"), show.Count(*r.Verdict.Cautious))
 	case r.isGappy():
 		why = fmt.Sprintf("Close the gaps in the data first (tidemark collect): %s of %s hours are missing, and the busiest may be among them.", show.Count(r.Sums.MissingHours), show.Count(r.Sums.Hours))
 	case b.Kind == "predicted":
@@ -281,7 +314,7 @@ func switchOff(r *Report) *Do {
 	}
 	// The peak of next week at the band's upper edge, by the low end of the capacity of this week's busiest hour.
 	if h, next := r.busiest(), r.Forecast.PeakAhead; h != nil && next != nil && next.High != nil && h.LowReplicaRate != nil && *h.LowReplicaRate > 0 {
-		most = max(most, int(math.Ceil(*next.High / *h.LowReplicaRate - 1e-9)))
+		most = max(most, r.enough(*next.High, *h.LowReplicaRate))
 	}
 	if most >= paid {
 		return nil

@@ -55,7 +55,7 @@ func TestRecommendations(t *testing.T) {
 
 		// Two replicas of 2 GPUs for ten hours at $3 are $120.
 		{"two hours need more", func(r *Report) { needs(r, 2, 3, 2, 4, 2, 2, 2, 2, 2, 2) }, "buy", RuleBuy, 0,
-			"Buy 2 replicas (4 H100) now: Mon 03:00 needed 4 at the low end of the capacity, and 2 are paid for. It costs $120 a week and prevents that 2 hours go beyond what a replica handles."},
+			"Buy 2 replicas (4 H100) now: Mon 03:00 needed 4 at the low end of the capacity, and 2 are paid for. It costs $120 a week and prevents that 2 hours go beyond what the fleet handles."},
 		{"buying comes before all else", func(r *Report) {
 			needs(r, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2)
 			broken(r, 1)
@@ -73,11 +73,11 @@ func TestRecommendations(t *testing.T) {
 
 		{"one GPU was slow", func(r *Report) {
 			broken(r, 5, 3)
-			r.Symptoms = []Symptom{{Name: "More comes than is served", IsForGPUs: true, IsBroken: true}, {Name: "One GPU is slower than the others", Try: "cool or replace that GPU", IsBroken: true}}
+			r.Symptoms = []Symptom{{Name: "More comes than is served", IsForGPUs: true, IsBroken: true}, {Name: "One GPU is slower than the others", Try: "cool or replace that GPU", IsBroken: true, Confirmed: "confirmed: 1,215 MHz"}}
 		}, "fix", RuleFix, 0, "Fix what broke the SLO on Mon 03:00 and Mon 05:00: one GPU is slower than the others. Try first: cool or replace that GPU. More GPUs would not help: Mon 03:00 needed 2 of the 2 replicas paid for."},
 		{"one hour broke by something else", func(r *Report) {
 			broken(r, 5, 3, 8)
-			r.Symptoms = []Symptom{{Name: "One GPU is slower", Try: "cool it", IsBroken: true, First: new(hour(3)), Last: new(hour(5))}}
+			r.Symptoms = []Symptom{{Name: "One GPU is slower", Try: "cool it", IsBroken: true, Confirmed: "confirmed: 80 °C", First: new(hour(3)), Last: new(hour(5))}}
 		}, "fix", RuleFix, 0, "on Mon 03:00 and Mon 05:00: one GPU is slower. Try first: cool it. More GPUs would not help: Mon 03:00 needed 2 of the 2 replicas paid for. The SLO broke in 1 other hour too"},
 		{"five hours, nobody knows why", func(r *Report) { broken(r, 5, 3, 1, 7, 8) }, "fix", RuleFix, 0, "on Mon 01:00, Mon 03:00, Mon 05:00 and 2 more hours; no symptom"},
 		{"it broke, and nobody knows what a replica handles", func(r *Report) {
@@ -94,7 +94,19 @@ func TestRecommendations(t *testing.T) {
 				r.Hours[i].HighNeeded = nil
 			}
 			r.Symptoms = []Symptom{{Name: "GPUs are throttled", Try: "better cooling", IsBroken: true}}
-		}, "fix", RuleFix, 0, "Fix what broke the SLO on Mon 05:00: GPUs are throttled. Try first: better cooling."},
+		}, "fix", RuleFix, 0, "Fix what broke the SLO on Mon 05:00. It may be that GPUs are throttled, which is not confirmed. Try first: better cooling."},
+		{"by the model they are enough", func(r *Report) {
+			r.Basis.Kind = "predicted"
+			r.Hours[3].HighNeeded = new(4)
+		}, "measure", RuleMeasure, 0, "Measure what a replica handles before you buy (tidemark capacity, half an hour of load): 2 replicas are enough by the model, and 4 are needed if"},
+		{"two weeks ahead, and an order takes six", func(r *Report) {
+			r.LeadUntil = "2026-W53"
+			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2026-W49"}}
+		}, "buy", RuleBuy, 0, "Order 1 replica (2 H100) now: 2 replicas will be too few in 2026-W49 by the forecast, and what is ordered now serves in 2026-W53."},
+		{"far ahead", func(r *Report) {
+			r.LeadUntil = "2026-W53"
+			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2027-W01"}}
+		}, "nothing", RuleNothing, 0, ""},
 
 		{"no rate keeps the SLO, and another GPU would", func(r *Report) {
 			r.Basis = Basis{Kind: "predicted", IsImpossible: true, Binding: "p95 tpot"}
@@ -143,6 +155,7 @@ func TestRecommendations(t *testing.T) {
 	} {
 		r := sound()
 		test.change(r)
+		r.Verdict = r.AsNeeded()
 		got := Recommend(r)
 		if got.Verb != test.verb || got.Rule != test.rule || !strings.Contains(got.Text, test.text) || (got.SavesUS != nil) != (test.saves != 0) {
 			t.Errorf("%s: got %+v, want %s by the rule %q: %s", test.what, got, test.verb, test.rule, test.text)
@@ -157,6 +170,7 @@ func TestRecommendationsTellLocalHours(t *testing.T) {
 	r := sound()
 	r.TimeZone = "Europe/Berlin"
 	needs(r, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2)
+	r.Verdict = r.AsNeeded()
 	if got := Recommend(r); !strings.Contains(got.Text, "Mon 02:00 needed 3") {
 		t.Errorf("got %q", got.Text)
 	}

@@ -150,7 +150,7 @@ func (m *maker) alternatives() (all []Alternative, err error) {
 	if err != sql.ErrNoRows {
 		return nil, err
 	}
-	if all, err = Alternatives(m.ctx, m.db, m.report, m.file.Deployment, m.busiest, m.capacityOf(m.ctx)); err != nil {
+	if all, err = Alternatives(m.ctx, m.db, m.report, m.file.Deployment, m.busiest, m.fleetOf(m.ctx)); err != nil {
 		return nil, err
 	}
 	made, err := json.Marshal(all)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/week/fleet"
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
@@ -37,6 +38,7 @@ type maker struct {
 	adder  adder // of the week that was added up last
 	told   func(doing string)
 
+	answer  *fleet.Answer  // what each hour of this week and the last needs
 	busiest []plan.Request // sample of the busiest hour
 	// Of this week and the one before: shares within the SLO by hour, and times per token.
 	within, withinBefore hourShares
@@ -113,6 +115,9 @@ func (m *maker) chooseWeek(asked string) error {
 		}
 	}
 	r := m.report
+	if m.file.LeadWeeks > 0 {
+		r.LeadUntil = week.Add(m.file.LeadWeeks).String()
+	}
 	r.Week, r.FromDay, r.UntilDay = week.String(), week.Start().Format(time.DateOnly), week.Sunday().Format(time.DateOnly)
 	m.weeks = []weekOf{{week: week}}
 	for _, p := range m.parts {
@@ -214,6 +219,9 @@ func (m *maker) conclude() (err error) {
 	r := m.report
 	m.kept.sourceIDs = m.restsOn()
 	m.fillMoney()
+	if err := m.fillVerdict(); err != nil {
+		return err
+	}
 	if last := m.lastWeek(); last != nil {
 		m.fillChanges(last)
 	}

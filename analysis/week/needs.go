@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis/week/fleet"
 	"tidemark/internal/deployment"
+	"tidemark/internal/show"
 )
 
 // fillNeeds says what every hour of the week needs, and the same of the week before, by one capacity: the newest search that fits, else
@@ -24,15 +25,21 @@ func (m *maker) fillNeeds() error {
 	if err != nil {
 		return m.file.Mistake("deployment", err)
 	}
-	this := &m.weeks[len(m.weeks)-1]
+	this, last := &m.weeks[len(m.weeks)-1], m.lastWeek()
+	server.Replicas, server.Routing = this.hours[len(this.hours)-1].PaidReplicas, m.file.Routing
 	search, why, err := m.search(this.week.End())
 	if err != nil {
 		return err
 	}
 	_, ids := demandKey(this.week, m.parts)
-	asked := fleet.Asked{Server: server, Search: search, WeekEnd: this.week.End(), Kept: keptShapes{m, ids}}
+	asked := fleet.Asked{Server: server, Search: search, WeekEnd: this.week.End(), Kept: keptShapes{m, ids}, Told: m.tellRehearsed()}
 	if asked.Hours, err = m.sampled(this); err != nil {
 		return err
+	}
+	if last != nil {
+		if asked.Before, err = m.sampled(last); err != nil {
+			return err
+		}
 	}
 	answer, err := fleet.Needs(m.ctx, asked)
 	if err != nil {
@@ -42,27 +49,30 @@ func (m *maker) fillNeeds() error {
 		return err
 	}
 	m.takeBasis(answer, why)
+	m.report.Basis.Constants = server.Constants()
+	m.answer = answer
 	takeNeeds(this.hours, answer)
 	takeHeadroom(&m.report.Sums, answer, this.hours)
 	if at := answer.Busiest; at >= 0 {
 		m.busiest = asked.Hours[at].Shape.Requests
 	}
-	// Last week is what its own page says, by this week's search.
-	if last := m.lastWeek(); last != nil {
-		if asked.Hours, err = m.sampled(last); err != nil {
-			return err
-		}
-		before, err := fleet.Needs(m.ctx, asked)
-		if err != nil {
-			return fmt.Errorf("week %s: %w", last.week, err)
-		}
+	if last != nil { // by this week's search and with its estimates, so that only the traffic of the two differs
 		sums := &m.report.Before[len(m.report.Before)-1]
-		takeNeeds(last.hours, before)
-		takeHeadroom(sums, before, last.hours)
-		m.withinBefore = m.fillAccepted(sums, last.hours, nil, basisOf(before))
+		takeNeeds(last.hours, answer.Before)
+		takeHeadroom(sums, answer.Before, last.hours)
+		m.withinBefore = m.fillAccepted(sums, last.hours, nil, m.report.Basis)
 		PaySums(sums, last.hours, m.report.Deployment.GPUsPerReplica, m.report.Price)
 	}
 	return nil
+}
+
+// tellRehearsed says how many shapes of hours are rehearsed, and how long the rest will take.
+func (m *maker) tellRehearsed() func(done, of int) {
+	began := time.Now()
+	return func(done, of int) {
+		left := time.Since(began) * time.Duration(of-done) / time.Duration(done)
+		m.tell(fmt.Sprintf("rehearsing what each hour needs: %d of %s, %s left", done, show.Things(of, "kind of hour", "kinds of hours"), show.Duration(left.Seconds())))
+	}
 }
 
 // takeNeeds writes the needs into the week's hours.
@@ -164,7 +174,7 @@ func basisOf(a *fleet.Answer) Basis {
 	basis := Basis{
 		Kind: b.Kind, Search: b.Search, SourceName: b.SourceName, EndedAt: b.EndedAt, AgeDays: b.AgeDays, RatePerS: b.PerS, LowRatePerS: b.LowPerS,
 		HighRatePerS: b.HighPerS, IsImpossible: b.IsImpossible, Binding: b.Binding, ShapeDistance: b.ShapeDistance, IsOtherShape: b.IsOtherShape, Correction: b.Correction,
-		Model: b.Band, Rehearsals: a.Rehearsals, AllowedRatio: b.Allowed, WindowRatePerS: b.WindowPerS, Sentence: b.Sentence,
+		Model: b.Band, Rehearsals: a.Rehearsals, Fleets: a.Fleets, AllowedRatio: b.Allowed, WindowRatePerS: b.WindowPerS, Sentence: b.Sentence,
 	}
 	for _, s := range b.Curve {
 		basis.Curve = append(basis.Curve, Share{RatePerS: s.PerS, Missed: s.Missed, Low: s.Low, High: s.High})
@@ -183,15 +193,19 @@ func takeHeadroom(s *Sums, a *fleet.Answer, hours []Hour) {
 	}
 }
 
-// capacityOf rehearses the busiest hour's shape on another deployment.
-func (m *maker) capacityOf(ctx context.Context) Capacity {
-	return func(d deployment.Deployment) (ratePerS, low, high float64, err error) {
+// fleetOf rehearses the busiest hour's shape on a fleet of another deployment.
+func (m *maker) fleetOf(ctx context.Context) FleetOf {
+	return func(d deployment.Deployment, peakPerS float64) (replicas *int, headroom float64, err error) {
 		server, err := fleet.ServerOf(ctx, m.db, d, m.slo)
 		if err != nil {
-			return 0, 0, 0, err
+			return nil, 0, err
 		}
+		server.Replicas, server.Routing = m.report.paidNow(), m.file.Routing
 		_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
-		c, err := server.RehearseOnce(ctx, fleet.Shape{Requests: m.busiest}, keptShapes{m, ids})
-		return c.PerS, c.LowPerS, c.HighPerS, err
+		need, err := server.NeedOf(ctx, fleet.Shape{Requests: m.busiest}, peakPerS, keptShapes{m, ids})
+		if err != nil || need.Most == nil {
+			return nil, 0, err
+		}
+		return need.Most, need.Takes(*need.Most, *need.LowPerS)/peakPerS - 1, nil
 	}
 }

@@ -1,6 +1,11 @@
 package week
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"tidemark/analysis/week/fleet"
+)
 
 // Report is everything that the page of one service and one week shows. The warehouse keeps it as one JSON document
 // (raw.service_weeks), and the marts of services are views on that. A nil number is not known; it is never 0.
@@ -41,10 +46,12 @@ type Report struct {
 	Nines           []Nine    `json:"nines"`
 	Fullest         *Minute   `json:"fullest"` // minute with the most requests
 	// FailedRequests failed or have no answer: they are demand, and no length and no rehearsal has them.
-	FailedRequests int64  `json:"failed_requests"`
-	Do             Do     `json:"do"`
-	Version        string `json:"version"` // of the program
-	Drift          *Drift `json:"drift"`   // of the time per token against the weeks before; nil: not known
+	FailedRequests int64   `json:"failed_requests"`
+	Verdict        Verdict `json:"verdict"`
+	LeadUntil      string  `json:"lead_until,omitempty"` // the week in which an order made now serves; empty: at once
+	Do             Do      `json:"do"`
+	Version        string  `json:"version"` // of the program
+	Drift          *Drift  `json:"drift"`   // of the time per token against the weeks before; nil: not known
 }
 
 // File is the service file as it was read.
@@ -132,9 +139,9 @@ type Hour struct {
 	P99OutputTokens   *float64  `json:"p99_output_tokens"`
 	NeededReplicas    *int      `json:"needed_replicas"` // at the centre of the capacity's interval
 	LowNeeded         *int      `json:"low_needed_replicas"`
-	HighNeeded        *int      `json:"high_needed_replicas"` // the page decides on this one
+	HighNeeded        *int      `json:"high_needed_replicas"`
 	PaidReplicas      int       `json:"paid_replicas"`
-	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica handles of this hour's shape
+	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica of the fleet that is paid for handles of this hour's shape
 	LowReplicaRate    *float64  `json:"low_replica_rate_per_s"` // ends of its 90 % interval
 	HighReplicaRate   *float64  `json:"high_replica_rate_per_s"`
 	Correction        *float64  `json:"correction_ratio"` // capacity at this hour's shape over that at the basis' shape
@@ -199,26 +206,28 @@ type Change struct {
 
 // Basis is where the capacity of a replica comes from.
 type Basis struct {
-	Kind           string     `json:"kind"`   // measured, simulated or rehearsed: of a search; predicted: rehearsed for this page
-	Search         string     `json:"search"` // its id in marts.capacities; empty: none fits
-	SourceName     string     `json:"source_name"`
-	EndedAt        *time.Time `json:"ended_at"`
-	AgeDays        *float64   `json:"age_days"` // at the week's end
-	RatePerS       *float64   `json:"replica_rate_per_s"`
-	LowRatePerS    *float64   `json:"low_replica_rate_per_s"`
-	HighRatePerS   *float64   `json:"high_replica_rate_per_s"`
-	IsImpossible   bool       `json:"is_impossible"` // at the busiest hour's lengths no rate is small enough for the SLO
-	Binding        string     `json:"binding_objective"`
-	ShapeDistance  *float64   `json:"shape_distance"` // largest KS distance of input or output tokens between the measured window and this week
-	IsOtherShape   bool       `json:"is_other_shape"`
-	Correction     *float64   `json:"correction_ratio"` // rehearsed at the week's shape over rehearsed at the measured one
-	Model          *float64   `json:"model_band_ratio"` // of a prediction: how far it may be off, one side
-	Rehearsals     int        `json:"rehearsals"`
-	Curve          []Share    `json:"curve"` // share of requests that miss, over the multiple of the basis' window
-	Points         []Point    `json:"points"`
-	AllowedRatio   *float64   `json:"allowed_ratio"`
-	WindowRatePerS *float64   `json:"window_rate_per_s"` // mean rate of the window per replica at multiple 1
-	Sentence       string     `json:"sentence"`          // what the page rests on
+	Kind           string        `json:"kind"`   // measured, simulated or rehearsed: of a search; predicted: rehearsed for this page
+	Search         string        `json:"search"` // its id in marts.capacities; empty: none fits
+	SourceName     string        `json:"source_name"`
+	EndedAt        *time.Time    `json:"ended_at"`
+	AgeDays        *float64      `json:"age_days"` // at the week's end
+	RatePerS       *float64      `json:"replica_rate_per_s"`
+	LowRatePerS    *float64      `json:"low_replica_rate_per_s"`
+	HighRatePerS   *float64      `json:"high_replica_rate_per_s"`
+	IsImpossible   bool          `json:"is_impossible"` // at the busiest hour's lengths no rate is small enough for the SLO
+	Binding        string        `json:"binding_objective"`
+	ShapeDistance  *float64      `json:"shape_distance"` // largest KS distance of input or output tokens between the measured window and this week
+	IsOtherShape   bool          `json:"is_other_shape"`
+	Correction     *float64      `json:"correction_ratio"` // rehearsed at the week's shape over rehearsed at the measured one
+	Model          *float64      `json:"model_band_ratio"` // of a prediction: how far it may be off, one side
+	Rehearsals     int           `json:"rehearsals"`
+	Curve          []Share       `json:"curve"` // share of requests that miss, over the multiple of the basis' window
+	Points         []Point       `json:"points"`
+	AllowedRatio   *float64      `json:"allowed_ratio"`
+	WindowRatePerS *float64      `json:"window_rate_per_s"` // mean rate of the window per replica at multiple 1
+	Fleets         []fleet.Fleet `json:"fleets"`            // what a replica handles in fleets of other sizes, at the busiest hour
+	Constants      string        `json:"constants"`         // a name of the step times that are rehearsed with
+	Sentence       string        `json:"sentence"`          // what the page rests on
 }
 
 // Share of requests that miss the binding objective at a rate.
@@ -341,6 +350,9 @@ type Symptom struct {
 	Symptom   string     `json:"symptom"`     // name in marts.symptoms
 	IsBroken  bool       `json:"is_broken"`   // production broke the SLO in one of its hours
 }
+
+// IsConfirmed says that what confirms the symptom was measured and agrees. What is not confirmed is no cause.
+func (s Symptom) IsConfirmed() bool { return strings.HasPrefix(s.Confirmed, "confirmed: ") }
 
 // Alternative is another way to serve this week.
 type Alternative struct {

@@ -20,13 +20,12 @@ type facts struct {
 	Paid      int        // replicas in force at the week's end
 	PaidFirst int        // and at its start
 	ChangedAt time.Time  // the last change within the week; zero: none
-	Most      int        // replicas needed in the hour that needs most, at capacity’s low end
-	// MostMiddle is the same at the capacity's middle.
-	MostMiddle int
-	Short      []time.Time
-	// ShortNow are hours that what is paid for now would not hold at capacity’s low end, ShortCentre also at the centre.
-	ShortNow, ShortCentre []time.Time
-	Margin, MarginMiddle  *float64 // headroom of what is paid for now, at the capacity's low end and at its middle
+	// Hours that need more than was paid for, than what is paid for now, and than that in the middle of the capacity. Here as everywhere a need is one
+	// at the end of the capacity that decides, if nothing else is said.
+	Short, ShortNow, ShortCentre []time.Time
+	Most                         int      // replicas needed in the hour that needs most
+	Margin, MarginLow            *float64 // headroom of what is paid for now, at the end that decides and at the low end
+	MarginMiddle                 *float64
 	Last                  *week.Sums
 	Broken                []time.Time // hours in which production broke the SLO
 }
@@ -63,18 +62,16 @@ func (f *facts) addHour(h *week.Hour) {
 	if at := f.Sums.BusiestHourStart; at != nil && h.Start.Equal(*at) {
 		f.Busiest = h
 	}
-	if h.HighNeeded == nil {
+	need := f.DecisiveNeed(h)
+	if need == nil {
 		return
 	}
 	f.Known++
-	f.Most = max(f.Most, *h.HighNeeded)
-	if h.NeededReplicas != nil {
-		f.MostMiddle = max(f.MostMiddle, *h.NeededReplicas)
-	}
-	if *h.HighNeeded > h.PaidReplicas {
+	f.Most = max(f.Most, *need)
+	if *need > h.PaidReplicas {
 		f.Short = append(f.Short, h.Start)
 	}
-	if *h.HighNeeded > f.Paid {
+	if *need > f.Paid {
 		f.ShortNow = append(f.ShortNow, h.Start)
 	}
 	if h.NeededReplicas != nil && *h.NeededReplicas > f.Paid {
@@ -84,19 +81,21 @@ func (f *facts) addHour(h *week.Hour) {
 
 // fillMargin fills the week's headroom, or that of what is paid for now in the hour with the least, where replicas changed in mid-week.
 func (f *facts) fillMargin() {
-	f.Margin, f.MarginMiddle = f.Sums.LowHeadroom, f.Sums.HeadroomRatio
+	f.MarginLow, f.MarginMiddle = f.Sums.LowHeadroom, f.Sums.HeadroomRatio
+	f.Margin = f.Decisive(f.MarginMiddle, f.MarginLow)
 	if f.ChangedAt.IsZero() {
 		return
 	}
-	f.Margin, f.MarginMiddle = nil, nil
+	f.Margin, f.MarginLow, f.MarginMiddle = nil, nil, nil
 	for i := range f.Hours {
 		h := &f.Hours[i]
 		if h.LowReplicaRate == nil || h.ReplicaRatePerS == nil || h.PeakRatePerS == nil || *h.PeakRatePerS <= 0 {
 			continue
 		}
-		spare := func(perS float64) *float64 { v := perS*float64(f.Paid)/(*h.PeakRatePerS) - 1; return &v }
-		if low := spare(*h.LowReplicaRate); f.Margin == nil || *low < *f.Margin {
-			f.Margin, f.MarginMiddle = low, spare(*h.ReplicaRatePerS)
+		spare := func(perS float64) *float64 { v := f.Takes(f.Paid, perS)/(*h.PeakRatePerS) - 1; return &v }
+		if low := spare(*h.LowReplicaRate); f.MarginLow == nil || *low < *f.MarginLow {
+			f.MarginLow, f.MarginMiddle = low, spare(*h.ReplicaRatePerS)
+			f.Margin = f.Decisive(f.MarginMiddle, f.MarginLow)
 		}
 	}
 }

@@ -10,6 +10,7 @@ type first struct {
 	Headline string
 	RestsOn  prose // where the capacity comes from
 	Lede     []prose
+	Since    prose // what changed against last week
 	Figure   *figure
 	Tiles    []tile
 	HasSigns bool
@@ -18,7 +19,7 @@ type first struct {
 
 func firstView(f *facts) (first, string, error) {
 	figure, err := drawn("need", f)
-	v := first{Headline: f.headline(), RestsOn: f.restsOn(), Lede: f.lede(), Figure: figure, Tiles: f.tiles()}
+	v := first{Headline: f.headline(), RestsOn: f.restsOn(), Lede: f.lede(), Since: f.since(), Figure: figure, Tiles: f.tiles()}
 	for _, t := range v.Tiles {
 		v.HasSigns = v.HasSigns || t.Sign.Mark != ""
 	}

@@ -65,7 +65,7 @@ func (f *facts) needs() *table {
 		return mondayInWords(isoWeek, f.Week)
 	}
 	for _, n := range f.Forecast.Needs {
-		t.Rows = append(t.Rows, cells(show.Ordinal(n.Replicas), day(n.Replicas <= f.MostMiddle, n.Week), day(n.Replicas <= f.Most, n.Earliest)))
+		t.Rows = append(t.Rows, cells(show.Ordinal(n.Replicas), day(n.Replicas <= f.Most, n.Week), day(n.Replicas <= f.Most, n.Earliest)))
 	}
 	return t
 }

@@ -39,27 +39,35 @@ func (f *facts) headline() string {
 		return fits("Not known if "+holding(f.Paid, "replica holds", "replicas hold")+": no capacity was found", "Not known: no capacity was found")
 	case f.Sums.Requests == 0:
 		return "Buy no GPUs: no request came in the hours known"
-	case f.isShort():
-		return f.shortHeadline()
+	case f.Verdict.Kind == week.Buy:
+		return f.buyHeadline()
+	case f.Verdict.Kind == week.Order:
+		return fits(fmt.Sprintf("Order %s: %s needed in the week of %s", counted(max(f.Deployment.GPUsPerReplica, 1), "GPU"), holding(f.Paid+1, "replica is", "replicas are"), mondayInWords(f.OrdersBy(), f.Week)), "Order a replica now: it is needed before it can serve")
+	case f.Verdict.Kind == week.Measure:
+		return f.measureHeadline()
 	case f.wantsGPUs():
 		return fits("Check before you buy: "+holding(f.Paid, "replica fits", "replicas fit")+", yet the SLO broke", "Check before you buy: the SLO broke")
+	case f.isOver():
+		return fits("Buy no GPUs yet: "+holding(f.Paid, "replica was", "replicas were")+" "+sparePercent(-*f.Margin)+" short, by chance", "Buy no GPUs yet: one week may be chance")
 	case !f.ChangedAt.IsZero() && len(f.Short) > 0:
 		return fits(fmt.Sprintf("Buy no GPUs: the %s since %s hold every hour", replicas(f.Paid), f.local(f.ChangedAt).Format("Mon")), "Buy no GPUs: what is paid for now holds")
 	case f.isLargelyMissing():
 		return fits(fmt.Sprintf("Buy no GPUs: %s in the %s known", holding(f.Paid, "replica holds", "replicas hold"), counted(f.Known, "hour")), "Buy no GPUs on the hours that are known")
-	case f.Margin == nil:
+	case f.MarginLow == nil || *f.MarginLow < 0:
 		return fits("Buy no GPUs: "+holding(f.Paid, "replica holds", "replicas hold")+" every hour", "Buy no GPUs")
 	}
-	return fits(fmt.Sprintf("Buy no GPUs: %s with %s to spare", holding(f.Paid, "replica holds", "replicas hold"), sparePercent(*f.Margin)), "Buy no GPUs: what is paid for holds")
+	return fits(fmt.Sprintf("Buy no GPUs: %s with %s to spare", holding(f.Paid, "replica holds", "replicas hold"), sparePercent(*f.MarginLow)), "Buy no GPUs: what is paid for holds")
 }
 
-// isShort says that what is paid for now would not hold this week at capacity’s low end.
-func (f *facts) isShort() bool { return len(f.ShortNow) > 0 || f.Margin != nil && *f.Margin < 0 }
+// isOver says that an hour of this week needed more than is paid for, but by no more than chance and for the first time.
+func (f *facts) isOver() bool {
+	return len(f.ShortNow) > 0 && f.Margin != nil && *f.Margin < 0 && f.Verdict.Kind == week.Hold
+}
 
-// further are the replicas that it takes on top of those paid for.
-func (f *facts) further() int { return max(f.Most, f.Paid+1) - f.Paid }
+// further are the replicas that are advised on top of those paid for.
+func (f *facts) further() int { return *f.Verdict.Replicas - f.Paid }
 
-func (f *facts) shortHeadline() string {
+func (f *facts) buyHeadline() string {
 	buy := fmt.Sprintf("Buy %s: ", counted(f.further()*max(f.Deployment.GPUsPerReplica, 1), "GPU"))
 	if f.Margin == nil || *f.Margin >= 0 {
 		return fits(buy+holding(f.Paid+f.further(), "replica is", "replicas are")+" needed, "+count(f.Paid)+" paid for", buy+"the fleet is too small")
@@ -73,6 +81,23 @@ func (f *facts) shortHeadline() string {
 		return fits(short+" at "+f.hour(f.Busiest.Start), short, buy+"the fleet is too small")
 	}
 	return fits(short, buy+"the fleet is too small")
+}
+
+// measureHeadline says what is enough by the model, and what it takes if the model is off.
+func (f *facts) measureHeadline() string {
+	enough := "Measure before you buy: " + holding(f.Paid, "replica holds", "replicas hold")
+	if f.Verdict.Cautious == nil {
+		return fits(enough + ", if the model is right")
+	}
+	return fits(enough+", or "+count(*f.Verdict.Cautious)+f.ifSlow(), enough+", or "+count(*f.Verdict.Cautious)+" do", enough)
+}
+
+// ifSlow is the condition under which the low end of the capacity holds.
+func (f *facts) ifSlow() string {
+	if f.Basis.Model == nil {
+		return " at capacity’s low end"
+	}
+	return " if " + percent(*f.Basis.Model) + " slow"
 }
 
 // wantsGPUs says that the SLO broke together with a symptom of which more GPUs would have been the cure.
@@ -158,8 +183,13 @@ func (f *facts) sayBusiest() candidate {
 		return candidate{1, join(brought, "; if step times are at the long end of the band, no rate keeps the SLO."), join(brought, ".")}
 	case f.Known == 0:
 		return candidate{1, join(brought, " to "+replicas(f.Paid)+", and nothing says what one replica handles."), join(brought, ".")}
-	case f.isShort():
+	case f.Verdict.Kind == week.Buy:
 		return f.sayShort()
+	case f.Verdict.Kind == week.Measure && f.Verdict.Cautious != nil:
+		return candidate{1, join(brought, fmt.Sprintf(": by the model %s, and ", doNeed(f.Most)), bold(count(*f.Verdict.Cautious)+f.ifSlow()), ". Half an hour of load tells which."), join(brought, ".")}
+	case f.isOver():
+		return candidate{1, join(brought, fmt.Sprintf(", which needs %s. That is within chance (%s), and last week needed %s: a second such week would count.",
+			replicas(f.Most), "±"+narrow+percent(f.Verdict.Chance), of(f.Verdict.NeededBefore, count[int]))), join(brought, ", more than is paid for, by no more than chance.")}
 	}
 	if felt := f.feltAt("ttft", f.Busiest.Start); felt != nil && felt.P99 != nil && felt.Limit != nil {
 		return candidate{1, join(brought, " at p99 TTFT "+bounds(felt.P99, exact)+narrow+"s, limit "+setting(*felt.Limit)+"."), join(brought, ".")}
@@ -176,7 +206,8 @@ func (f *facts) sayBusiest() candidate {
 func (f *facts) sayShort() candidate {
 	hours, need := f.ShortNow, " needed"
 	if len(hours) == 0 {
-		hours = []time.Time{f.Busiest.Start}
+		said := join(bold(replicas(*f.Verdict.Replicas)), " "+show.Verb(*f.Verdict.Replicas, "is", "are")+" advised since last week, "+count(f.further())+" more than paid for, and this week differs by no more than chance (±"+narrow+percent(f.Verdict.Chance)+")")
+		return candidate{1, join(said, "; "+f.hour(f.Busiest.Start)+" brought "+figures(*f.Busiest.PeakRatePerS)+narrow+"requests/s."), join(said, ".")}
 	}
 	if len(f.ShortCentre) == 0 {
 		need = " may have needed"
@@ -207,7 +238,7 @@ func (f *facts) sayChange() candidate {
 		return candidate{}
 	}
 	said := join(replicas(f.Paid)+" "+show.Verb(f.Paid, "is", "are")+" paid for since ", bold(f.hour(f.ChangedAt)), ", "+count(f.PaidFirst)+" before")
-	if n := len(f.Short); n > 0 && !f.isShort() {
+	if n := len(f.Short); n > 0 && f.Verdict.Kind != week.Buy {
 		return candidate{3, join(said, ", too few in "+counted(n, "hour")+"."), join(said, ".")}
 	}
 	return candidate{3, join(said, "."), nil}
@@ -227,8 +258,8 @@ func (f *facts) sayTraffic() candidate {
 	if c.Low != nil && c.High != nil {
 		ends = " (" + interval(whole(-*c.High), whole(-*c.Low)) + ")"
 	}
-	if f.Known > 0 && f.Most > 0 && f.Most < f.Paid && !f.isLargelyMissing() {
-		return candidate{4, join(fell, ends+fmt.Sprintf("; %s of the %s would do.", count(f.Most), replicas(f.Paid))), join(fell, ends+".")}
+	if f.Known > 0 && f.Most > 0 && f.Verdict.Cautious != nil && *f.Verdict.Cautious < f.Paid && !f.isLargelyMissing() {
+		return candidate{4, join(fell, ends+fmt.Sprintf("; %s of the %s would do.", count(*f.Verdict.Cautious), replicas(f.Paid))), join(fell, ends+".")}
 	}
 	return candidate{4, join(fell, ends+"."), join(fell, ".")}
 }
@@ -278,7 +309,7 @@ func (f *facts) noForecast() string {
 // nextReplica is the first one beyond what is paid for, or beyond what this week needs already.
 func (f *facts) nextReplica() week.ForecastNeeds {
 	enough := f.Paid
-	if f.isShort() {
+	if f.Verdict.Kind == week.Buy {
 		enough += f.further()
 	}
 	for _, n := range f.Forecast.Needs {
@@ -303,6 +334,8 @@ func (f *facts) sayBroken() candidate {
 	broke := join(upper(f.hoursInWords(f.Broken))+" ", bold("broke the SLO"))
 	symptom := f.symptomOf(f.Broken)
 	switch {
+	case symptom != nil && !symptom.IsConfirmed() && !f.wereShort(f.Broken):
+		return candidate{2, join(broke, "; it may be that "+lower(said(symptom.Name))+", which is not confirmed."), join(broke, ", and nothing that is confirmed says why.")}
 	case symptom != nil && symptom.IsForGPUs:
 		return candidate{2, join(broke, " for lack of GPUs: "+lower(said(symptom.Name))+"."), join(broke, " for lack of GPUs.")}
 	case symptom != nil && f.wereShort(f.Broken):
@@ -385,6 +418,70 @@ func (f *facts) sayMissing() candidate {
 		return candidate{2, join(said, "."), nil}
 	}
 	return candidate{2, join(said, ", and a busier one may be among them."), join(said, ".")}
+}
+
+// doNeed: needs 5 replicas.
+func doNeed(n int) string { return "it needs " + replicas(n) }
+
+// since says what changed against last week: the verdict, and each of what it follows from, by the same estimates for both weeks.
+func (f *facts) since() prose {
+	v := f.Verdict
+	if len(v.Since) == 0 {
+		return nil
+	}
+	said := plain("Last week’s page rests on something else or is not kept. ")
+	switch {
+	case v.LastKind == "":
+	case v.LastKind == v.Kind && sameNumber(v.LastReplicas, v.Replicas):
+		said = plain("As last week. ")
+	default:
+		said = plain("Last week’s page said " + f.lastVerdict() + ". ")
+	}
+	var changed, chance, same []string
+	for _, s := range v.Since {
+		what := map[string]string{"traffic": "traffic in the fullest five minutes", "lengths": "what a replica handles of it", "fleet": "the fleet", "model": "the SLO, the deployment and the model"}[s.What]
+		switch {
+		case s.Ratio == nil:
+		case s.What == "model" && s.IsTold:
+			changed = append(changed, s.Text+" ("+signed(*s.Ratio)+narrow+"% of headroom)")
+		case s.What == "fleet" && s.IsTold:
+			changed = append(changed, what+" from "+s.Text)
+		case s.IsTold:
+			changed = append(changed, what+" "+signed(*s.Ratio)+narrow+"%")
+		case math.Abs(*s.Ratio) >= 0.0005:
+			chance = append(chance, what+" ~"+signed(*s.Ratio)+narrow+"%")
+		default:
+			same = append(same, what)
+		}
+	}
+	for _, part := range []struct {
+		before string
+		what   []string
+		after  string
+	}{{"Changed: ", changed, ". "}, {"By no more than chance: ", chance, ". "}, {"The same: ", same, "."}} {
+		if len(part.what) > 0 {
+			said = join(said, part.before+strings.Join(part.what, ", ")+part.after)
+		}
+	}
+	return said
+}
+
+func sameNumber(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// lastVerdict is what the page of last week said, to go on a sentence.
+func (f *facts) lastVerdict() string {
+	n := of(f.Verdict.LastReplicas, count[int])
+	switch f.Verdict.LastKind {
+	case week.Buy:
+		return "to have " + n + " replicas"
+	case week.Order:
+		return "to order one more replica"
+	case week.Measure:
+		return "to measure before buying"
+	case week.Hold:
+		return "that " + n + " would do"
+	}
+	return "that nothing is known"
 }
 
 // doFirst is the one recommendation, without its label.

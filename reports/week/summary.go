@@ -23,6 +23,9 @@ func Summary(r *week.Report) []byte {
 		}
 		out.WriteString(sentence.Markdown())
 	}
+	if since := f.since(); since != nil {
+		fmt.Fprintf(&out, "\n\n%s", since.Markdown())
+	}
 	fmt.Fprintf(&out, "\n\n**Do first:** %s\n\n", f.doFirst().Markdown())
 	for _, t := range f.tiles() {
 		fmt.Fprintf(&out, "- %s: **%s** (%s)", markdown(t.Label), markdown(t.Value), markdown(t.Basis))

@@ -104,23 +104,32 @@ func (f *facts) headroomTile() tile {
 		t.Label += ", " + replicas(f.Paid) + " since " + f.local(f.ChangedAt).Format("Mon")
 	}
 	if f.Margin != nil {
-		t.Basis = "at capacity’s low end"
-		if f.MarginMiddle != nil {
-			t.Basis += "; " + sparePercent(*f.MarginMiddle) + " at its middle"
-		}
+		t.Basis = f.ends()
 		if f.Sums.MissingHours > 0 {
 			t.Basis += ", in the hours known"
 		}
-		if t.IsBroken = f.isShort(); t.IsBroken && *f.Margin >= 0 {
+		if t.IsBroken = f.Verdict.Kind == week.Buy; t.IsBroken && f.Margin != nil && *f.Margin >= 0 {
 			t.Basis += "; too little in " + counted(len(f.ShortNow), "other hour")
 		}
 	}
-	last := f.lastOf(func(s *week.Sums) string { return of(s.LowHeadroom, sparePercent) })
+	last := f.lastOf(func(s *week.Sums) string { return of(f.Decisive(s.HeadroomRatio, s.LowHeadroom), sparePercent) })
 	if !f.ChangedAt.IsZero() { // the change is of the headroom as it was
 		t.Before = f.before(t.Sign, last)
 		return t
 	}
 	return f.compared(t, "headroom_ratio", upIsGood, last)
+}
+
+// ends says at which end of the capacity the margin is, and what it is at the other.
+func (f *facts) ends() string {
+	this, that, other := "middle", "low end", f.MarginLow
+	if f.Margin == f.MarginLow {
+		this, that, other = "low end", "middle", f.MarginMiddle
+	}
+	if other == nil {
+		return "at capacity’s " + this
+	}
+	return "at capacity’s " + this + "; " + sparePercent(*other) + " at its " + that
 }
 
 func (f *facts) hoursTile() tile {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,9 +93,15 @@ const (
 )
 
 // rests says what the answer rests on.
-func (answer *Answer) rests(ctx context.Context, a *Asked, groups []group, of []int, measured *Capacity) error {
+func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, of []int, measured *Capacity) (err error) {
 	b := &answer.Basis
 	busiest := answer.Busiest
+	if busiest >= 0 && of[busiest] >= 0 {
+		answer.shape = groups[of[busiest]].shape
+		if err := answer.compareFleets(a.Server.size()); err != nil {
+			return err
+		}
+	}
 	isImpossible := busiest >= 0 && answer.Hours[busiest].isImpossible
 	if s := a.Search; s != nil {
 		*b = Basis{Kind: s.Origin, Search: s.ID, SourceName: s.SourceName, EndedAt: &s.EndedAt, PerS: &s.PerS, LowPerS: &s.LowPerS, HighPerS: s.HighPerS,
@@ -134,39 +141,39 @@ func (answer *Answer) rests(ctx context.Context, a *Asked, groups []group, of []
 			b.Allowed = &allowed
 		}
 	}
-	curve, err := a.curve(ctx, &groups[of[busiest]].shape, n.Capacity)
-	b.Curve = curve
+	b.Curve, err = a.curve(ctx, &answer.shape, n.Capacity)
 	return err
 }
 
 // curve is the share of misses over the rate of a shape that was rehearsed, from what is kept or played now. A slower server misses at less
 // traffic what this one misses at more, so that its ends are read off the same curve.
-func (a *Asked) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, error) {
-	key := a.Server.key(shape) + "/curve to 3, in order"
-	if a.Kept != nil {
-		if kept, isThere := a.Kept.Get(key); isThere {
-			return kept.Curve, nil
-		}
-	}
-	binding := -1
-	for j, o := range a.Server.Objectives {
-		if o.String() == c.Binding {
-			binding = j
-		}
-	}
+func (a *rehearser) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, error) {
+	binding := slices.IndexFunc(a.Server.Objectives, func(o capacity.Objective) bool { return o.String() == c.Binding })
 	if binding < 0 {
 		return nil, nil
 	}
-	r, err := a.Server.rehearsal(ctx, *shape, a.Server.played())
-	if err != nil {
-		return nil, err
-	}
-	densestPerS := densest * r.mostPerS // that is rehearsed
+	server := a.Server
+	server.Replicas = c.Replicas
+	c, err := a.once(server.key(shape)+"/curve to 3, in order", func() (Capacity, error) {
+		r, err := server.rehearsal(ctx, *shape, c.Replicas, server.played())
+		if err != nil {
+			return c, err
+		}
+		c.Curve, err = r.curve(binding, c)
+		return c, err
+	})
+	return c.Curve, err
+}
+
+// curve of an objective's misses around a capacity.
+func (r *played) curve(binding int, c Capacity) (curve []Share, err error) {
+	one := float64(r.replicas)
+	densestPerS := densest * r.mostPerS / one // that is rehearsed
 	missed := func(perS float64) float64 {
-		ln := math.Log(min(perS, densestPerS) / r.windowS)
+		ln := math.Log(min(perS, densestPerS) * one / r.windowS)
 		share, failed := r.limits.Missed(capacity.Shift{}, binding, ln)
 		if failed != nil {
-			err = failed
+			err = fmt.Errorf("fleet: %w", failed)
 		}
 		return share
 	}
@@ -177,17 +184,23 @@ func (a *Asked) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, e
 		}
 		at := Share{PerS: perS, Missed: missed(perS), Low: missed(perS * math.Exp(-c.Fast)), High: missed(perS * math.Exp(-max(c.Slow, -3)))}
 		at.Low, at.High = min(at.Low, at.Missed), max(at.High, at.Missed) // few misses are of other requests at another rate
-		c.Curve = append(c.Curve, at)
+		curve = append(curve, at)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("fleet: %w", err)
-	}
-	if a.Kept != nil {
-		if err := a.Kept.Put(key, c); err != nil {
-			return nil, fmt.Errorf("fleet: keep a curve: %w", err)
+	return curve, err
+}
+
+// compareFleets says what a replica takes in fleets of other sizes, over what it takes in that of the paid size.
+func (answer *Answer) compareFleets(paid int) error {
+	fleets := answer.Hours[answer.Busiest].fleets
+	at := fleets.of(paid)
+	known := append(slices.Clone(sizes), paid)
+	slices.Sort(known)
+	for _, size := range slices.Compact(known) {
+		if size <= fleets.largest() && at > 0 {
+			answer.Fleets = append(answer.Fleets, Fleet{size, fleets.of(size) / at})
 		}
 	}
-	return c.Curve, nil
+	return fleets.err
 }
 
 // ofSearch is the sentence of a capacity that a search found.

@@ -28,7 +28,7 @@ func TestTheBusiestHourIsOneWhoseNeedIsKnown(t *testing.T) {
 // The page said 7.0 % of headroom of Tuesday at 11, while Friday at 15, with fewer requests and longer ones, has 6.2 %: 6 replicas in both.
 func TestTheBusiestHourHasTheLeastHeadroom(t *testing.T) {
 	hours := []Hour{{PeakPerS: 40, Paid: 6}, {PeakPerS: 36, Paid: 6}}
-	a := Answer{Hours: []Need{{Needed: new(6), PerS: new(7.2), LowPerS: new(40 * 1.07 / 6)}, {Needed: new(6), PerS: new(6.5), LowPerS: new(36 * 1.062 / 6)}}}
+	a := Answer{Hours: []Need{{fleets: alike, Needed: new(6), PerS: new(7.2), LowPerS: new(40 * 1.07 / 6)}, {fleets: alike, Needed: new(6), PerS: new(6.5), LowPerS: new(36 * 1.062 / 6)}}}
 	a.Busiest = busiest(hours, a.Hours)
 	a.headroom(hours)
 	if a.Busiest != 1 || math.Abs(*a.Low-0.062) > 1e-9 {

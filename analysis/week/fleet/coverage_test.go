@@ -22,7 +22,7 @@ func TestHeadroomCoverage(t *testing.T) {
 	var asked [2]int
 	for i := range services {
 		kind := i % 2
-		s := aService(uint64(i), kind == 1)
+		s := aService(uint64(i), []int{1, 2, 6, 16}[i/2%4], kind == 1)
 		o := s.play(t, uint64(i), 12_000)
 		asked[kind]++
 		if !o.isAnswered {

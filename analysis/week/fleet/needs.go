@@ -3,11 +3,11 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"tidemark/replay/plan"
@@ -23,7 +23,7 @@ type Hour struct {
 	Paid      int     // replicas
 }
 
-// Kept has capacities of earlier reports. Get and Put are called by one goroutine at a time.
+// Kept has rehearsals of earlier reports. Get and Put are called by one goroutine at a time.
 type Kept interface {
 	Get(key string) (Capacity, bool)
 	Put(key string, c Capacity) error
@@ -33,16 +33,20 @@ type Kept interface {
 type Asked struct {
 	Server  Server
 	Hours   []Hour
+	Before  []Hour  // of the week before, whose needs are told beside; like hours of both share an estimate
 	Search  *Search // that measured what a replica handles; nil: it is rehearsed alone
 	WeekEnd time.Time
 	Kept    Kept // nil: nothing is kept
 	Threads int  // 0: one a processor
+
+	// Told hears how many shapes are rehearsed, of how many; nil: nobody does. It is called by one goroutine at a time.
+	Told func(done, of int)
 }
 
 // Need of one hour. Pointers are nil where a number is not known.
 type Need struct {
-	PerS, LowPerS, HighPerS *float64 // that one replica takes of the hour's shape, with its 90 % interval
-	Needed, Fewest, Most    *int     // whole replicas at PerS, at HighPerS and at LowPerS
+	PerS, LowPerS, HighPerS *float64 // that one replica of the rehearsed fleet takes of the hour's shape, with its 90 % interval
+	Needed, Fewest, Most    *int     // whole replicas that take the hour, at PerS, at HighPerS and at LowPerS
 	Correction              *float64 // capacity at the hour's shape over that at the search's window
 	Binding                 string
 	RehearsedAs             int // the hour whose rehearsal it shares; its own number: its own
@@ -50,6 +54,8 @@ type Need struct {
 	centre, below, above    float64 // ln of PerS, and how far its interval reaches
 	isEndless, isImpossible bool    // nothing bounds it above; no rate is small enough
 	peak                    float64
+	chance                  float64 // half width in ln of what other requests of the same kind would change
+	fleets                  *ratios // of its shape; nil: it has none
 }
 
 // Answer is what every hour of a week needs.
@@ -59,8 +65,12 @@ type Answer struct {
 	Busiest    int // hour; -1: no hour has a request
 	Headroom   *float64
 	Low, High  *float64 // ends of the headroom's interval
+	Fleets     []Fleet  // what a replica takes at the busiest hour, by the size of its fleet
+	Before     *Answer  // of the week before, without a basis of its own; nil: none was asked
 	Rehearsals int      // shapes that were rehearsed, kept ones too
-	Fresh      int      // of these, now
+	Fresh      int      // rehearsals that were made now
+
+	shape Shape // of the busiest hour
 }
 
 // Few is the number of requests below which an hour tells too little of its own shape: all such hours together are one.
@@ -72,50 +82,60 @@ const sharedApart = 0.04
 
 // group of hours that share a rehearsal.
 type group struct {
-	hour  int // that stands for it
-	shape Shape
-	looks looks
-	key   string
+	hour     int // that stands for it
+	shape    Shape
+	looks    looks
+	capacity Capacity
+	fleets   *ratios
 }
 
 // Needs rehearses the shapes of a week and says what every hour needs. Its answer does not depend on the number of threads.
 func Needs(ctx context.Context, a Asked) (*Answer, error) {
-	groups, of := share(a.Hours)
-	shapes := make([]Shape, 0, len(groups)+1)
-	for _, g := range groups {
-		shapes = append(shapes, g.shape)
-	}
-	window := -1
-	if a.Search != nil && a.Search.Window != nil {
-		window = len(shapes)
-		shapes = append(shapes, *a.Search.Window)
-	}
-	capacities, fresh, err := a.rehearsed(ctx, shapes)
+	r := a.rehearser()
+	hours := slices.Concat(a.Hours, a.Before)
+	groups, of := share(hours, len(a.Hours))
+	measured, err := r.rehearseAll(ctx, groups)
 	if err != nil {
 		return nil, err
 	}
-	needs := make([]Need, len(a.Hours))
-	var measured *Capacity
-	if window >= 0 {
-		measured = &capacities[window]
-	}
-	for i := range a.Hours {
-		h, n := &a.Hours[i], &needs[i]
+	needs := make([]Need, len(hours))
+	members := make([][]*Need, len(groups))
+	for i := range hours {
+		h, n := &hours[i], &needs[i]
 		n.RehearsedAs, n.peak = -1, h.PeakPerS
 		if h.IsMissing {
 			continue
 		}
-		if g := of[i]; g >= 0 {
-			n.RehearsedAs, n.Capacity = groups[g].hour, capacities[g]
-			n.take(a.Search, capacities[g], measured, groups[g].hour != i)
+		g := of[i]
+		if g < 0 {
+			n.count()
+			continue
 		}
-		n.count()
+		n.RehearsedAs, n.Capacity, n.fleets = groups[g].hour, groups[g].capacity, groups[g].fleets
+		n.take(a.Search, n.Capacity, measured, n.RehearsedAs != i)
+		members[g] = append(members[g], n)
 	}
-	answer := answerOf(a.Hours, needs)
-	answer.Rehearsals, answer.Fresh = len(shapes), fresh
-	if err := answer.rests(ctx, &a, groups, of, measured); err != nil {
+	err = r.inParallel(ctx, len(groups), func(g int) error {
+		for _, n := range members[g] {
+			n.count()
+		}
+		return groups[g].fleets.err
+	})
+	if err != nil {
 		return nil, err
 	}
+	answer := answerOf(a.Hours, needs[:len(a.Hours)])
+	if len(a.Before) > 0 {
+		answer.Before = answerOf(a.Before, needs[len(a.Hours):])
+	}
+	answer.Rehearsals = len(groups)
+	if measured != nil {
+		answer.Rehearsals++
+	}
+	if err := answer.rests(ctx, r, groups, of, measured); err != nil {
+		return nil, err
+	}
+	answer.Fresh = r.fresh
 	return answer, nil
 }
 
@@ -126,9 +146,10 @@ func answerOf(hours []Hour, needs []Need) *Answer {
 	return answer
 }
 
-// share finds the hours that may share a rehearsal. The busiest hours are looked at first, so that they are rehearsed with their own
-// requests; a later one joins the group that it is nearest to, where it agrees with one. of is the group of each hour; -1: it has none.
-func share(hours []Hour) (groups []group, of []int) {
+// share finds the hours that may share a rehearsal. The first ones are of this week, and of each week the busiest are looked at first, so that they
+// are rehearsed with their own requests; a later one joins the group that it is nearest to, where it agrees with one. of is the group of each hour;
+// -1: it has none.
+func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 	of = make([]int, len(hours))
 	var order, few []int
 	for i := range hours {
@@ -141,7 +162,12 @@ func share(hours []Hour) (groups []group, of []int) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		if isThis := i < ofThisWeek; isThis != (j < ofThisWeek) {
+			return map[bool]int{true: -1, false: 1}[isThis]
+		}
+		return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS)
+	})
 	join := func(shape Shape, stands int, members []int) {
 		shape = shape.usable()
 		if len(shape.Requests) == 0 {
@@ -188,54 +214,6 @@ func together(hours []Hour, which []int) Shape {
 	return all
 }
 
-// rehearsed is the capacity of each shape: kept, or rehearsed now on as many threads as there are.
-func (a *Asked) rehearsed(ctx context.Context, shapes []Shape) (capacities []Capacity, fresh int, err error) {
-	capacities = make([]Capacity, len(shapes))
-	keys := make([]string, len(shapes))
-	var missing []int
-	for i := range shapes {
-		keys[i] = a.Server.key(&shapes[i])
-		if a.Kept != nil {
-			if c, isThere := a.Kept.Get(keys[i]); isThere {
-				capacities[i] = c
-				continue
-			}
-		}
-		missing = append(missing, i)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var working sync.WaitGroup
-	for range max(1, min(len(missing), cmp.Or(a.Threads, runtime.GOMAXPROCS(0)))) {
-		working.Go(func() {
-			for i := range next {
-				c, err := a.Server.Rehearse(ctx, shapes[i])
-				if err != nil {
-					cancel(err)
-				}
-				capacities[i] = c
-			}
-		})
-	}
-	for _, i := range missing {
-		next <- i
-	}
-	close(next)
-	working.Wait()
-	if ctx.Err() != nil {
-		return nil, 0, context.Cause(ctx)
-	}
-	if a.Kept != nil {
-		for _, i := range missing {
-			if err := a.Kept.Put(keys[i], capacities[i]); err != nil {
-				return nil, 0, fmt.Errorf("fleet: keep a rehearsal: %w", err)
-			}
-		}
-	}
-	return capacities, len(missing), nil
-}
-
 // take works out the capacity of an hour: rehearsed, or a search's, corrected by what was rehearsed at both shapes.
 func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared bool) {
 	n.Binding = c.Binding
@@ -247,6 +225,7 @@ func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared boo
 	if isShared {
 		own = math.Hypot(own, sharedApart*c.Gain)
 	}
+	n.chance = own
 	if search == nil {
 		n.centre, n.below, n.above = math.Log(c.PerS), math.Hypot(min(c.Slow, 0), own), math.Hypot(max(c.Fast, 0), own)
 		n.isImpossible = false
@@ -306,13 +285,6 @@ func (n *Need) set(isNoneAtLow bool) {
 // count is the whole replicas for the busiest five minutes. An hour without a request needs none. Where no rate is small enough no number
 // is enough either, and nil says so.
 func (n *Need) count() {
-	number := func(perS float64) *int {
-		if perS <= 0 {
-			return nil
-		}
-		replicas := max(1, int(math.Ceil(n.peak/perS-1e-9)))
-		return &replicas
-	}
 	if n.peak <= 0 {
 		none := 0
 		n.Needed, n.Fewest, n.Most = &none, &none, &none
@@ -321,11 +293,10 @@ func (n *Need) count() {
 	if n.PerS == nil {
 		return
 	}
-	n.Needed, n.Most = number(*n.PerS), number(*n.LowPerS)
-	one := 1
-	n.Fewest = &one
+	n.Needed, n.Most = n.fleets.enough(n.peak, *n.PerS), n.fleets.enough(n.peak, *n.LowPerS)
+	n.Fewest = new(1)
 	if n.HighPerS != nil {
-		n.Fewest = number(*n.HighPerS)
+		n.Fewest = n.fleets.enough(n.peak, *n.HighPerS)
 	}
 }
 
@@ -363,18 +334,18 @@ func busiest(hours []Hour, needs []Need) int {
 	return best
 }
 
-// headroom is what the replicas that are paid for take in the busiest hour, over its busiest five minutes, less one.
+// headroom is what the replicas that are paid for take together in the busiest hour, over its busiest five minutes, less one.
 func (a *Answer) headroom(hours []Hour) {
 	if a.Busiest < 0 || a.Hours[a.Busiest].PerS == nil {
 		return
 	}
 	n, h := &a.Hours[a.Busiest], &hours[a.Busiest]
+	takes := float64(h.Paid) * n.fleets.of(h.Paid) / h.PeakPerS
 	ratio := func(perS *float64) *float64 {
 		if perS == nil {
 			return nil
 		}
-		v := float64(h.Paid)**perS/h.PeakPerS - 1
-		return &v
+		return new(takes**perS - 1)
 	}
 	a.Headroom, a.Low, a.High = ratio(n.PerS), ratio(n.LowPerS), ratio(n.HighPerS)
 }
@@ -401,4 +372,86 @@ func ofWeek(hours []Hour) []plan.Request {
 		}
 	}
 	return all
+}
+
+// Takes is what so many replicas take together where one of the rehearsed fleet takes perS, requests per second.
+func (n *Need) Takes(replicas int, perS float64) float64 {
+	return float64(replicas) * n.fleets.of(replicas) * perS
+}
+
+// NeedOf is the need of one shape at a rate, by rehearsal alone.
+func (s Server) NeedOf(ctx context.Context, shape Shape, peakPerS float64, kept Kept) (n Need, err error) {
+	n.peak = peakPerS
+	r := Asked{Server: s, Kept: kept}.rehearser()
+	if n.Capacity, n.fleets, err = r.rehearse(ctx, s, shape); err != nil {
+		return n, err
+	}
+	n.take(nil, n.Capacity, nil, false)
+	n.count()
+	return n, n.fleets.err
+}
+
+// Replicas are those that the fullest hour of a week would need with so many times its load, at the middle of the capacity and at its low end; nil: the
+// need of some hour is not known, or no number is enough.
+func (a *Answer) Replicas(load float64) (middle, cautious *int) {
+	middle, cautious = new(0), new(0)
+	larger := func(most, n *int) *int {
+		if most == nil || n == nil {
+			return nil
+		}
+		return new(max(*most, *n))
+	}
+	for i := range a.Hours {
+		n := &a.Hours[i]
+		switch {
+		case n.RehearsedAs < 0: // missing, or all of its requests failed
+		case n.PerS == nil:
+			return nil, nil
+		default:
+			middle = larger(middle, n.fleets.enough(n.peak*load, *n.PerS))
+			cautious = larger(cautious, n.fleets.enough(n.peak*load, *n.LowPerS))
+		}
+	}
+	return middle, cautious
+}
+
+// Load is that of the busiest hour, in what one replica takes; 0: it is not known.
+func (a *Answer) Load() float64 {
+	if a.Busiest < 0 || a.Hours[a.Busiest].PerS == nil {
+		return 0
+	}
+	return a.Hours[a.Busiest].peak / *a.Hours[a.Busiest].PerS
+}
+
+// Chance is by how much the load of the busiest hour, in what a replica takes, would differ with other requests of the same kind: half the width of a 90 % interval,
+// in ln. peakSD is the standard deviation of the ln of a week's busiest five minutes, beside that of Poisson arrivals.
+func (a *Answer) Chance(peakSD float64) float64 {
+	if a.Busiest < 0 {
+		return 0
+	}
+	n := &a.Hours[a.Busiest]
+	return math.Hypot(n.chance, n.chanceOfPeak(peakSD))
+}
+
+func (n *Need) chanceOfPeak(peakSD float64) float64 {
+	return twoSided * max(peakSD, 1/math.Sqrt(n.peak*fiveMinutes.Seconds()))
+}
+
+// ChanceOfChange is by how much the busiest five minutes of the two weeks, and what a replica takes of them, may differ by chance: likewise.
+func (a *Answer) ChanceOfChange(peakSD float64) (peak, perS float64) {
+	this, last := &a.Hours[a.Busiest], &a.Before.Hours[a.Before.Busiest]
+	peak = math.Hypot(this.chanceOfPeak(peakSD), last.chanceOfPeak(peakSD))
+	if this.RehearsedAs != last.RehearsedAs {
+		perS = math.Hypot(this.chance, last.chance)
+	}
+	return peak, perS
+}
+
+// Constants names the step times that the server is rehearsed with.
+func (s *Server) Constants() string {
+	h := sha256.New()
+	for _, step := range probes {
+		fmt.Fprintln(h, s.Engine.StepTime(step))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"tidemark/analysis/capacity"
@@ -28,52 +27,36 @@ func (answer *Answer) Nines(ctx context.Context, a Asked, shares ...float64) (al
 	if need.PerS == nil || need.RehearsedAs < 0 {
 		return nil, nil
 	}
-	groups, of := share(a.Hours)
-	shape := groups[of[answer.Busiest]].shape
+	r := a.rehearser()
 	for _, within := range shares {
 		server := a.Server
-		server.Objectives = atShare(a.Server.Objectives, within)
-		c, err := a.nine(ctx, &server, shape, within)
+		server.Objectives, server.Replicas = atShare(a.Server.Objectives, within), need.Capacity.Replicas
+		c, err := r.nine(ctx, &server, answer.shape, within)
 		if err != nil {
 			return nil, err
 		}
 		nine := Nine{Share: within}
 		if c.PerS > 0 {
-			perS := *need.PerS * min(c.PerS/need.Capacity.PerS, 1)
-			replicas := max(1, int(math.Ceil(need.peak/perS-1e-9)))
-			nine.PerS, nine.Replicas = &perS, &replicas
+			nine.PerS = new(*need.PerS * min(c.PerS/need.Capacity.PerS, 1))
+			nine.Replicas = need.fleets.enough(need.peak, *nine.PerS)
 		}
 		all = append(all, nine)
 	}
-	return all, nil
+	return all, need.fleets.err
 }
 
 // nine is the capacity at a share, from what is kept or played now.
-func (a *Asked) nine(ctx context.Context, server *Server, shape Shape, within float64) (c Capacity, err error) {
-	key := server.key(&shape) + "/nines"
-	if a.Kept != nil {
-		if c, isThere := a.Kept.Get(key); isThere {
-			return c, nil
+func (r *rehearser) nine(ctx context.Context, server *Server, shape Shape, within float64) (Capacity, error) {
+	return r.once(server.key(&shape)+"/nines", func() (c Capacity, err error) {
+		requests := int(max(float64(server.played()), min(mostForNines, 10/(1-within))))
+		played, err := server.rehearsal(ctx, shape, server.Replicas, requests)
+		if err != nil {
+			return c, err
 		}
-	}
-	requests := int(max(float64(server.played()), min(mostForNines, 10/(1-within))))
-	r, err := server.rehearsal(ctx, shape, requests)
-	if err != nil {
+		got, err := played.at(capacity.Shift{}, math.Log(0.5*played.mostPerS/played.windowS), false)
+		c.PerS = played.perReplica(got)
 		return c, err
-	}
-	got, err := r.at(capacity.Shift{}, math.Log(0.5*r.mostPerS/r.windowS), false)
-	if err != nil {
-		return c, err
-	}
-	if !math.IsInf(got.Ln, -1) {
-		c.PerS = math.Exp(got.Ln) * r.windowS
-	}
-	if a.Kept != nil {
-		if err := a.Kept.Put(key, c); err != nil {
-			return c, fmt.Errorf("fleet: keep a rehearsal: %w", err)
-		}
-	}
-	return c, nil
+	})
 }
 
 // atShare are the bounds of an SLO for that share of requests: of several for one metric the one of the highest percentile, for a bound of the median

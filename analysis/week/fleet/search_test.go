@@ -155,7 +155,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	sentence := func(hour Hour) string {
 		a := Asked{Server: quick(), Hours: []Hour{hour}, Search: s, WeekEnd: weekEnd}
 		answer := Answer{Hours: make([]Need, 1), Busiest: -1}
-		if err := answer.rests(t.Context(), &a, nil, nil, &Capacity{PerS: 1}); err != nil {
+		if err := answer.rests(t.Context(), a.rehearser(), nil, nil, &Capacity{PerS: 1}); err != nil {
 			t.Fatal(err)
 		}
 		return answer.Basis.Sentence

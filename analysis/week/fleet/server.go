@@ -16,18 +16,22 @@ import (
 	"tidemark/replay/plan"
 )
 
-// Server is one replica as the bandwidth model has it.
+// Server is one replica as the bandwidth model has it, and how many of them serve together.
 type Server struct {
 	Engine     engine.Config // with its step time
+	Replicas   int           // that are paid for, and rehearsed together; 0: one
+	Routing    string        // of requests to them, as rehearsal.Settings; empty: in turns, as replay sends
 	Band       float64       // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
 	Objectives []capacity.Objective
 
 	requests int // played at each point; 0: playedRequests
 }
 
-// Capacity is what one replica handles of a shape: the largest rate at which every objective holds. Its interval is a 90 % one.
+// Capacity is what one replica of a fleet handles of a shape: the largest rate at which every objective holds. Its interval is a 90 % one.
 type Capacity struct {
-	PerS     float64 `json:"per_s"` // 0: no rate is small enough
+	Replicas int     `json:"replicas"`   // of the fleet that was rehearsed
+	Most     float64 `json:"most_per_s"` // that one replica keeps up with, whatever its users feel
+	PerS     float64 `json:"per_s"`      // 0: no rate is small enough
 	LowPerS  float64 `json:"low_per_s"`
 	HighPerS float64 `json:"high_per_s"`
 	Binding  string  `json:"binding,omitempty"` // the objective that ends it; empty: the server no longer keeps up
@@ -44,11 +48,13 @@ type Capacity struct {
 	Gain   float64 `json:"gain"` // by how much more than steps are longer the capacity is smaller; at least 1
 
 	Curve []Share `json:"curve,omitempty"` // of the shape that the page shows
+
+	isHopeless bool // requests that have the fleet to themselves miss an objective
 }
 
 // modelVersion changes when the same question would get another answer by this package or by the packages that it rehearses with. Constants
 // of the bandwidth model need no change here: the key holds step times.
-const modelVersion = "fleet/2"
+const modelVersion = "fleet/3"
 
 // How much is played: at each point so many requests, more of them where the seeds alone make the interval this wide.
 const (
@@ -65,7 +71,7 @@ const (
 func (s *Server) key(shape *Shape) string {
 	h := sha256.New()
 	e := s.Engine
-	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.played())
+	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.played(), s.size(), s.Routing)
 	for _, step := range probes {
 		fmt.Fprintln(h, e.StepTime(step))
 	}
@@ -76,6 +82,9 @@ func (s *Server) key(shape *Shape) string {
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
+
+// size of the fleet that is rehearsed, where its replicas are not so fast that fewer are.
+func (s *Server) size() int { return max(1, min(s.Replicas, mostTogether)) }
 
 func (s *Server) played() int { return cmp.Or(s.requests, playedRequests) }
 
@@ -90,28 +99,39 @@ var probes = []engine.Step{
 	{DecodeSequences: 30, ContextTokens: 30_000, WindowTokens: 30_000, PrefillTokens: 2000, PrefillChunks: 2, PrefillPairs: 2e6},
 }
 
-// Rehearse finds what the server takes of a shape.
-func (s *Server) Rehearse(ctx context.Context, shape Shape) (Capacity, error) {
-	r, err := s.rehearsal(ctx, shape, s.played())
-	if err != nil {
-		return Capacity{}, err
+// Rehearse finds what one replica takes of a shape, in the fleet that is paid for. Where that fleet holds the objectives at no rate, or a slow one
+// does not, a larger one is rehearsed.
+func (s *Server) Rehearse(ctx context.Context, shape Shape) (c Capacity, err error) {
+	for n := s.size(); ; n *= 2 {
+		r, err := s.rehearsal(ctx, shape, n, s.played())
+		if err != nil {
+			return c, err
+		}
+		if c, err = r.capacity(ctx); err != nil {
+			return c, err
+		}
+		isEnough := c.PerS > 0 && c.Slow > impossible
+		if isEnough || c.isHopeless || r.replicas < n || 2*n > mostTogether {
+			return c, nil
+		}
 	}
-	return r.capacity(ctx)
 }
 
-// rehearsal is one shape on one server.
+// played is one shape on one fleet. Rates are of all its replicas together.
 type played struct {
 	server   *Server
+	replicas int
 	shape    *Shape
 	limits   *capacity.Limits
 	question capacity.Question
 	length   time.Duration // of the window, at least
 	denseS   float64       // rate of the window, per second, before any thinning
 	windowS  float64       // that it came to
-	mostPerS float64       // that the server keeps up with
+	mostPerS float64       // that the fleet keeps up with
 }
 
-func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*played, error) {
+// rehearsal of a shape on so many replicas, or on as many as are rehearsed together.
+func (s *Server) rehearsal(ctx context.Context, shape Shape, replicas, requests int) (*played, error) {
 	shape = shape.usable()
 	if len(shape.Requests) == 0 {
 		return nil, fmt.Errorf("fleet: no request has a prompt and an answer: nothing to rehearse")
@@ -125,7 +145,9 @@ func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*pla
 	if err != nil {
 		return nil, err
 	}
-	// The window is made denser than a replica handles, and thinned: clones of a thin one would come in clumps.
+	replicas = oneFleet(replicas, most)
+	most *= float64(replicas)
+	// The window is made denser than the fleet handles, and thinned: clones of a thin one would come in clumps.
 	shortest := float64(leastWindow) * min(1, float64(s.played())/playedRequests)
 	if slow, _ := shape.unevenness(60); slow > 0 { // a quarter of an hour has few minutes
 		shortest *= 3
@@ -136,9 +158,9 @@ func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*pla
 	window, span := shape.window(densest*most, length)
 	q := capacity.Question{
 		Window: window, Length: span, Objectives: s.Objectives, Seed: 1, Precision: seedsPrecision,
-		Twin: capacity.Twin{Engine: engine, StepTime: capacity.ShiftedSteps(s.Engine.StepTime), AreSettingsCertain: true},
+		Twin: capacity.Twin{Engine: engine, StepTime: capacity.ShiftedSteps(s.Engine.StepTime), Replicas: replicas, Routing: s.Routing, AreSettingsCertain: true},
 	}
-	r := &played{server: s, shape: &shape, length: length, denseS: densest * most, windowS: float64(len(window)) / span.Seconds(), mostPerS: most}
+	r := &played{server: s, replicas: replicas, shape: &shape, length: length, denseS: densest * most, windowS: float64(len(window)) / span.Seconds(), mostPerS: most}
 	q.MinScale, q.MaxScale = least*most/r.windowS, min(densest*most/r.windowS, 1000)
 	r.question = q
 	if r.limits, err = capacity.NewLimits(ctx, q, requests); err != nil {
@@ -147,14 +169,14 @@ func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*pla
 	return r, nil
 }
 
-// Traffic is played between these shares of what the server keeps up with. A server that holds its objectives only when it is all but idle
-// is not one to plan with.
-const least, densest = 0.03, 1.25
+// Traffic is played between these shares of what the fleet keeps up with.
+const least, densest = 0.003, 1.25
 
 // capacity at the speeds that make the interval.
 func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 	by := math.Log1p(r.server.Band)
-	centre, err := r.at(capacity.Shift{}, math.Log(0.7*r.mostPerS/r.windowS), r.server.requests == 0)
+	c.Replicas, c.Most = r.replicas, r.mostPerS/float64(r.replicas)
+	centre, err := r.centre(r.server.requests == 0)
 	if err != nil {
 		return c, err
 	}
@@ -162,9 +184,10 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		c.Binding = r.server.Objectives[centre.Objective].String()
 	}
 	if math.IsInf(centre.Ln, -1) {
+		c.isHopeless = r.limits.IsMissedAlone(centre.Objective)
 		return c, nil
 	}
-	c.PerS = math.Exp(centre.Ln) * r.windowS
+	c.PerS = r.perReplica(centre)
 	c.Seeds = twoSided * centre.Noise
 	for _, other := range []struct {
 		to    *float64
@@ -190,6 +213,16 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		c.LowPerS = 0
 	}
 	return c, nil
+}
+
+// centre is the limit of the fleet as the model has it.
+func (r *played) centre(deepen bool) (capacity.Limit, error) {
+	return r.at(capacity.Shift{}, math.Log(0.7*r.mostPerS/r.windowS), deepen)
+}
+
+// perReplica is the rate of one replica at a limit, requests per second; 0: no rate is small enough.
+func (r *played) perReplica(l capacity.Limit) float64 {
+	return math.Exp(l.Ln) * r.windowS / float64(r.replicas)
 }
 
 // own is the half width that has nothing to do with how far the model is off.

@@ -147,11 +147,11 @@ func (s *Shape) steady(perS float64) []plan.Request {
 	return all
 }
 
-// window is the shape as a twin plays it, at least perS a second and as long as asked.
+// window is the shape as a twin plays it, perS a second or as dense as it was, and as long as asked.
 //
-// A stretch that is dense enough is repeated as it is, for the twin thins it: that is what one of several replicas sees. A thinner one
-// cannot be made denser by clones, which come in clumps, nor by speed, which makes bursts short. Its arrivals are drawn anew, as uneven as it
-// was, with its own lengths in turn. Only whole sessions and shared prefixes must stay as they are: then speed has to do.
+// A stretch that is dense enough is repeated as it is, for the twin thins it. A thinner one cannot be made denser by clones, which come in clumps,
+// nor by speed, which makes bursts short. Its arrivals are drawn anew, as uneven as it was, with its own lengths in turn. Only where requests belong
+// together, by sessions or shared prefixes, are there clones, of whole sessions, as a search for capacity makes them.
 func (s *Shape) window(perS float64, length time.Duration) (requests []plan.Request, span time.Duration) {
 	switch {
 	case s.IsWindow:
@@ -159,7 +159,7 @@ func (s *Shape) window(perS float64, length time.Duration) (requests []plan.Requ
 	case s.isThin(perS):
 		return s.redrawn(perS, length, 0)
 	}
-	return s.repeated(max(s.recorded(), perS), length)
+	return s.repeated(s.recorded(), length)
 }
 
 // recorded is the mean rate of the sample.

@@ -116,16 +116,16 @@ func peakOf(all []plan.Request) float64 {
 // uneven is a real server: steps vary, and now and then one lasts long.
 var uneven = engine.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150 * time.Millisecond, Seed: 1}
 
-// truth is the rate that one server takes of a traffic, by long rehearsals of the server itself with requests of its own: nothing here is
-// the code that is tested. guess is where it looks first.
-func truth(t testing.TB, f traffic, engine engine.Config, objectives []capacity.Objective, guess float64, requests int) float64 {
+// truth is the rate that a fleet takes of a traffic, over its replicas, by long rehearsals of the servers themselves with requests of their own: nothing
+// here is the code that is tested. guess is where it looks first.
+func truth(t testing.TB, f traffic, engine engine.Config, replicas int, objectives []capacity.Objective, guess float64, requests int) float64 {
 	excess := func(ln float64) float64 {
-		perS := math.Exp(ln)
+		perS := math.Exp(ln) * float64(replicas)
 		span := plan.FromSeconds(max(float64(requests)/perS, 600))
 		planned := f.draw(perS, span, 0x7247)
 		misses := make([]float64, len(objectives))
 		n := 0.0
-		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: engine, Noise: uneven}, func(yield func(plan.Request, error) bool) {
+		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, func(yield func(plan.Request, error) bool) {
 			for _, r := range planned {
 				if !yield(r, nil) {
 					return
@@ -194,21 +194,21 @@ type studied struct {
 
 // aService draws one. Step times of the true server differ from the model's as measured ones do from predicted ones: Student's t with three degrees of
 // freedom has their median, mean and tail (docs/accuracy.md: 4.2, 6.4 and 14.8 % at a band of 15 %). Prompts are off by another 8 %.
-func aService(seed uint64, isMeasured bool) studied {
+func aService(seed uint64, replicas int, isMeasured bool) studied {
 	rnd := rand.New(rand.NewPCG(seed, 0x5e7))
 	between := func(low, high float64) float64 { return low * math.Exp(rnd.Float64()*math.Log(high/low)) }
 	s := studied{modelSteps: []steps{small, large}[rnd.IntN(2)]}
 	band := []float64{0.15, 0.25}[rnd.IntN(2)]
 	quantile := []float64{0.95, 0.99}[rnd.IntN(2)]
 	s.busy = traffic{between(200, 2000), between(60, 400), 0.5 + 0.5*rnd.Float64(), 0.4 + 0.4*rnd.Float64(), []float64{0, 0, 0.3}[rnd.IntN(3)]}
-	s.server = Server{Engine: engineOf(s.modelSteps), Band: band, Objectives: latency(quantile, between(1.5, 6), s.modelSteps.a*between(2, 4))}
+	s.server = Server{Engine: engineOf(s.modelSteps), Replicas: replicas, Band: band, Objectives: latency(quantile, between(1.5, 6), s.modelSteps.a*between(2, 4))}
 	off := student3(rnd) * math.Log1p(band) / 2.353 // of which 90 % lie within the band
 	s.true = engineOf(s.modelSteps.off(math.Exp(off), math.Exp(off+0.08*rnd.NormFloat64())))
 	if isMeasured {
 		s.window = &traffic{s.busy.input * between(0.6, 1.6), s.busy.output * between(0.6, 1.6), s.busy.inputSD, s.busy.outputSD, 0}
 	}
 	perS := between(0.5, 30)
-	s.hours = []Hour{s.busy.hour(perS, 4, seed*10+1), {IsMissing: true}}
+	s.hours = []Hour{s.busy.hour(perS, replicas, seed*10+1), {IsMissing: true}}
 	return s
 }
 
@@ -245,7 +245,7 @@ func (s *studied) play(t testing.TB, seed uint64, requests int) (o outcome) {
 		return o
 	}
 	h, n := &s.hours[answer.Busiest], &answer.Hours[answer.Busiest]
-	perS := truth(t, s.busy, s.true, s.server.Objectives, *n.PerS, requests)
+	perS := truth(t, s.busy, s.true, h.Paid, s.server.Objectives, *n.PerS, requests)
 	o = outcome{*answer.Headroom + 1, *answer.Low + 1, math.Inf(1), float64(h.Paid) * perS / h.PeakPerS, true}
 	if answer.High != nil {
 		o.high = *answer.High + 1

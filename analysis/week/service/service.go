@@ -43,6 +43,8 @@ type File struct {
 	Replicas        []Replicas // oldest first; the first holds since ever
 	SLO             string     // path of the SLO file, relative to nothing
 	Price           Price
+	Routing         string // of requests to replicas: turns (empty) or least-loaded
+	LeadWeeks       int    // from an order until a GPU serves
 	GrowthWeeks     int    // of history that a forecast may use
 	Capacity        string // auto: the best search that fits, else a rehearsal; or rehearsed
 
@@ -88,7 +90,7 @@ func (f File) Mistake(key string, err error) error {
 	return hint.Misuse("%s: %w", where, err).Hint("change line %d of %s: %s", f.lines[key], f.Path, cmp.Or(hint.Of(err), "docs/monday.md says what may stand there"))
 }
 
-const example = `the keys are service, time_zone, traffic or metrics, metrics_selector, deployment, replicas, slo, price, growth, capacity; docs/monday.md has an example`
+const example = `the keys are service, time_zone, traffic or metrics, metrics_selector, deployment, replicas, routing, slo, price, lead_time, growth, capacity; docs/monday.md has an example`
 
 // Read reads a service file. What is misspelt or makes no sense is an error that names the line.
 func Read(path string) (File, error) {
@@ -131,6 +133,10 @@ func parse(text []byte, folder string) (File, error) {
 		"growth": func(where string, node *yamlfile.Node) error {
 			return yamlfile.Fields{"weeks": yamlfile.Whole(&f.GrowthWeeks, 1, 104)}.Read(where, node)
 		},
+		"lead_time": func(where string, node *yamlfile.Node) error {
+			return yamlfile.Fields{"weeks": yamlfile.Whole(&f.LeadWeeks, 0, 52)}.Read(where, node)
+		},
+		"routing":  yamlfile.OneOf(&f.Routing, "turns", "least-loaded"),
 		"capacity": yamlfile.OneOf(&f.Capacity, "auto", "rehearsed"),
 	}.Read("", root)
 	if err == nil {

@@ -48,8 +48,8 @@ func forecastTitle(r *week.Report) string {
 	}
 	next := show.Ordinal(now + 1)
 	switch {
-	case thisPeak(fc) > holdsAtMost(r, now):
-		return claim(fmt.Sprintf("The %s replica is needed now: this week’s peak was %s/s, %s hold %s/s", next, rate(thisPeak(fc)), show.Count(now), rate(holdsAtMost(r, now))))
+	case thisPeak(fc) > r.Holds(now):
+		return claim(fmt.Sprintf("The %s replica is needed now: this week’s peak was %s/s, %s hold %s/s", next, rate(thisPeak(fc)), show.Count(now), rate(r.Holds(now))))
 	case fc.NextReplicaWeek != "" && fc.EarliestReplica != "" && fc.EarliestReplica != fc.NextReplicaWeek:
 		return claim(fmt.Sprintf("The %s replica is needed in the week of %s, %s at the earliest", next, mondayName(fc.NextReplicaWeek), mondayName(fc.EarliestReplica)))
 	case fc.NextReplicaWeek != "":
@@ -67,14 +67,6 @@ func thisPeak(fc week.Forecast) float64 {
 		return 0
 	}
 	return fc.History[len(fc.History)-1].Peak
-}
-
-// holdsAtMost is the rate that n replicas hold, at the low end of the capacity.
-func holdsAtMost(r *week.Report, n int) float64 {
-	if r.Basis.LowRatePerS != nil {
-		return float64(n) * *r.Basis.LowRatePerS
-	}
-	return float64(n) * *r.Basis.RatePerS
 }
 
 func holds(n int) string { return show.Things(n, "replica holds", "replicas hold") }
@@ -255,7 +247,7 @@ func (s *sheet) lead(c crossing, text box) {
 	s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: c.x + dx/far*7, Y: c.y + dy/far*7}, {X: x, Y: y}}, Stroke: "var(--ink)"})
 }
 
-// hold is what a number of replicas takes, at the low end of the capacity.
+// hold is what a number of replicas takes, at the end of the capacity that decides.
 type hold struct {
 	replicas int
 	rate     float64
@@ -263,17 +255,13 @@ type hold struct {
 }
 
 func (s *sheet) holdLines(r *week.Report, most float64) []hold {
-	each := r.Basis.LowRatePerS
-	if each == nil {
-		each = r.Basis.RatePerS
-	}
-	if each == nil || *each <= 0 {
+	now := replicasNow(r)
+	if r.Holds(now) <= 0 {
 		return nil
 	}
-	now := replicasNow(r)
-	out := []hold{{now, float64(now) * *each, true}}
-	for n := now + 1; n <= now+2 && (n == now+1 || float64(n)**each <= most*1.05); n++ {
-		out = append(out, hold{n, float64(n) * *each, false})
+	out := []hold{{now, r.Holds(now), true}}
+	for n := now + 1; n <= now+2 && (n == now+1 || r.Holds(n) <= most*1.05); n++ {
+		out = append(out, hold{n, r.Holds(n), false})
 	}
 	return out
 }

@@ -10,11 +10,11 @@ import (
 	"tidemark/reports/plot"
 )
 
-// needs are the GPUs of each hour. What is not known is NaN.
+// needs are the GPUs of each hour: at the middle and the ends of the capacity, and at the end that decides. What is not known is NaN.
 type needs struct {
-	centre, low, high, paid []float64
-	each                    int // GPUs of a replica
-	isKnown                 bool
+	centre, low, high, decisive, paid []float64
+	each                              int // GPUs of a replica
+	isKnown                           bool
 }
 
 func needsOf(r *week.Report) needs {
@@ -33,6 +33,7 @@ func needsOf(r *week.Report) needs {
 		}
 		n.isKnown = n.isKnown || !math.IsNaN(centre)
 		n.centre, n.low, n.high, n.paid = append(n.centre, centre), append(n.low, low), append(n.high, high), append(n.paid, float64(h.PaidReplicas*n.each))
+		n.decisive = append(n.decisive, *r.Decisive(&centre, &high))
 	}
 	return n
 }
@@ -62,32 +63,36 @@ func needPlan(r *week.Report) plan {
 }
 
 func (n needs) short() []int {
-	return where(len(n.high), func(i int) bool { return n.high[i] > n.paid[i] })
+	return where(len(n.decisive), func(i int) bool { return n.decisive[i] > n.paid[i] })
 }
 
 func (n needs) title(r *week.Report) string {
-	known := where(len(n.high), func(i int) bool { return !math.IsNaN(n.high[i]) })
+	known := where(len(n.decisive), func(i int) bool { return !math.IsNaN(n.decisive[i]) })
 	paid := n.paidGPUs()
 	if len(known) == 0 {
 		return claim(fmt.Sprintf("How many of %s paid for were needed is not known", paid))
 	}
 	short := n.short()
-	touches := where(len(n.high), func(i int) bool { return n.high[i] == n.paid[i] })
-	half := where(len(n.high), func(i int) bool { return n.high[i] <= n.paid[i]/2 })
+	may := where(len(n.high), func(i int) bool { return n.high[i] > n.paid[i] })
+	touches := where(len(n.decisive), func(i int) bool { return n.decisive[i] == n.paid[i] })
+	half := where(len(n.decisive), func(i int) bool { return n.decisive[i] <= n.paid[i]/2 })
 	halfWords := fmt.Sprintf("in %d of %d hours half of it would do", len(half), len(known))
 	peak := 0.0
 	for _, i := range known {
-		peak = math.Max(peak, n.high[i])
+		peak = math.Max(peak, n.decisive[i])
 	}
 	switch {
 	case len(known) == 1 && len(short) == 0:
-		return fmt.Sprintf("%s, the one hour with data, needs %s of %s paid for", hourName(r.Hours, known[0]), show.Count(n.high[known[0]]), paid)
+		return fmt.Sprintf("%s, the one hour with data, needs %s of %s paid for", hourName(r.Hours, known[0]), show.Count(n.decisive[known[0]]), paid)
 	case len(short) > 0:
 		verb := "need"
 		if len(short) == 1 {
 			verb = "needs"
 		}
 		return claim(fmt.Sprintf("%d of %d hours %s more than %s paid for, up to %s", len(short), len(known), verb, paid, show.Count(peak)))
+	case len(may) > 0:
+		return claim(fmt.Sprintf("By the model no hour needs more than %s paid for; %s may, if it is off", paid, show.Things(len(may), "hour", "hours")),
+			fmt.Sprintf("By the model %s paid for are enough; %s may need more", paid, show.Things(len(may), "hour", "hours")))
 	case peak == 0:
 		return claim(fmt.Sprintf("No request came, so nothing of %s paid for was needed", paid))
 	case len(touches) == 1:

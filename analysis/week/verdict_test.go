@@ -1,0 +1,121 @@
+package week
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// weeksOf are the verdicts of a fleet that is judged Monday after Monday: the replicas advised when each week's fullest hour needs so many replicas'
+// worth, known to chance.
+func weeksOf(loads []float64, chance float64) (advised []int) {
+	need := func(load float64) int { return int(math.Ceil(load - 1e-9)) }
+	for i, l := range loads {
+		if i == 0 {
+			advised = append(advised, need(l))
+			continue
+		}
+		last := loads[i-1]
+		advised = append(advised, stands(advised[i-1], need(l*math.Exp(-chance)), need(math.Sqrt(l*last)), need(l*math.Exp(chance)), need(last*math.Exp(chance))))
+	}
+	return advised
+}
+
+func changes(advised []int) (n int) {
+	for i := 1; i < len(advised); i++ {
+		if advised[i] != advised[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// A week that is beyond the line by less than chance changes nothing where the two weeks together are not; a second one does, and one that is beyond it by more
+// does at once. It comes down only where two weeks are below by more than chance.
+func TestTheVerdictStands(t *testing.T) {
+	for _, test := range []struct {
+		what  string
+		loads []float64
+		want  []int
+	}{
+		{"nothing changes", []float64{5.5, 5.6, 5.4, 5.5}, []int{6, 6, 6, 6}},
+		{"once beyond", []float64{5.8, 6.1, 5.8, 5.8}, []int{6, 6, 6, 6}},
+		{"twice beyond", []float64{5.8, 6.1, 6.1, 5.9, 5.9}, []int{6, 6, 7, 7, 7}},
+		{"far beyond", []float64{5.9, 7.5}, []int{6, 7}},
+		{"far below, once", []float64{5.9, 3.9, 5.9}, []int{6, 6, 6}},
+		{"far below, and it stays", []float64{5.9, 3.5, 3.5}, []int{6, 6, 4}},
+		{"below by no more than chance, and it stays", []float64{6.1, 5.9, 5.8, 5.9, 5.8}, []int{7, 7, 7, 7, 7}},
+	} {
+		got := weeksOf(test.loads, 0.1)
+		for i, want := range test.want {
+			if got[i] != want {
+				t.Errorf("%s: %v advised, want %v", test.what, got, test.want)
+				break
+			}
+		}
+	}
+}
+
+// Twelve weeks of the same traffic, a thousand times: the fullest five minutes differ by 4 % from week to week, and the need lies anywhere between two whole numbers.
+func TestTwelveUnchangedWeeks(t *testing.T) {
+	const sd, trials = 0.04, 1000
+	often, rawOften := 0, 0
+	for seed := range uint64(trials) {
+		rnd := rand.New(rand.NewPCG(seed, 12))
+		base := 5 + rnd.Float64()
+		loads, raw := make([]float64, 12), make([]int, 12)
+		for i := range loads {
+			loads[i] = base * math.Exp(sd*rnd.NormFloat64())
+			raw[i] = int(math.Ceil(loads[i]))
+		}
+		if changes(weeksOf(loads, 1.645*sd)) > 1 {
+			often++
+		}
+		if changes(raw) > 1 {
+			rawOften++
+		}
+	}
+	t.Logf("more than one change in %d of %d, where what a week needs changes more than once in %d", often, trials, rawOften)
+	if often > trials/20 {
+		t.Errorf("the verdict changed more than once in %d of %d", often, trials)
+	}
+}
+
+// Traffic that grows by 3 % a week is beyond six replicas from some week on: the verdict says so then or a week later, in nine cases of ten, and never more than
+// once for each replica.
+func TestTrueGrowthIsFound(t *testing.T) {
+	const sd, trials = 0.02, 1000
+	late, early := 0, 0
+	for seed := range uint64(trials) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		base := 5 + 0.8*rnd.Float64()
+		var loads []float64
+		truth := -1
+		for i := range 12 {
+			grown := base * math.Pow(1.03, float64(i))
+			if grown > 6 && truth < 0 {
+				truth = i
+			}
+			loads = append(loads, grown*math.Exp(sd*rnd.NormFloat64()))
+		}
+		advised := weeksOf(loads, 1.645*sd)
+		found := len(advised)
+		for i, n := range advised {
+			if n > 6 {
+				found = i
+				break
+			}
+		}
+		switch {
+		case truth < 0:
+		case found > truth+1:
+			late++
+		case found < truth-1:
+			early++
+		}
+	}
+	t.Logf("later than a week after the truth in %d of %d, more than a week before it in %d", late, trials, early)
+	if late > trials/10 {
+		t.Errorf("found later than a week after in %d of %d", late, trials)
+	}
+}
