@@ -26,8 +26,8 @@ type facts struct {
 	Most                         int      // replicas needed in the hour that needs most
 	Margin, MarginLow            *float64 // headroom of what is paid for now, at the end that decides and at the low end
 	MarginMiddle                 *float64
-	Last                  *week.Sums
-	Broken                []time.Time // hours in which production broke the SLO
+	Last                         *week.Sums
+	Broken                       []time.Time // hours in which production broke the SLO
 }
 
 func newFacts(r *week.Report) *facts {

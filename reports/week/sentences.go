@@ -42,7 +42,7 @@ func (f *facts) headline() string {
 	case f.Verdict.Kind == week.Buy:
 		return f.buyHeadline()
 	case f.Verdict.Kind == week.Order:
-		return fits(fmt.Sprintf("Order %s: %s needed in the week of %s", counted(max(f.Deployment.GPUsPerReplica, 1), "GPU"), holding(f.Paid+1, "replica is", "replicas are"), mondayInWords(f.OrdersBy(), f.Week)), "Order a replica now: it is needed before it can serve")
+		return fits(fmt.Sprintf("Order %s: %s needed from %s on", counted(max(f.Deployment.GPUsPerReplica, 1), "GPU"), holding(f.Paid+1, "replica is", "replicas are"), mondayInWords(f.OrdersBy(), f.Week)), "Order a replica now: it is needed before it can serve")
 	case f.Verdict.Kind == week.Measure:
 		return f.measureHeadline()
 	case f.wantsGPUs():
@@ -206,7 +206,7 @@ func (f *facts) sayBusiest() candidate {
 func (f *facts) sayShort() candidate {
 	hours, need := f.ShortNow, " needed"
 	if len(hours) == 0 {
-		said := join(bold(replicas(*f.Verdict.Replicas)), " "+show.Verb(*f.Verdict.Replicas, "is", "are")+" advised since last week, "+count(f.further())+" more than paid for, and this week differs by no more than chance (±"+narrow+percent(f.Verdict.Chance)+")")
+		said := join(bold(replicas(*f.Verdict.Replicas)), " "+show.Verb(*f.Verdict.Replicas, "is", "are")+" advised since last week, "+count(f.further())+" more than paid for, due now, and this week differs by no more than chance (±"+narrow+percent(f.Verdict.Chance)+")")
 		return candidate{1, join(said, "; "+f.hour(f.Busiest.Start)+" brought "+figures(*f.Busiest.PeakRatePerS)+narrow+"requests/s."), join(said, ".")}
 	}
 	if len(f.ShortCentre) == 0 {
@@ -415,9 +415,9 @@ func (f *facts) sayMissing() candidate {
 	}
 	said := bold(fmt.Sprintf("%s of %s %s missing", count(n), counted(len(f.Hours), "hour"), show.Verb(n, "is", "are")))
 	if !f.isLargelyMissing() {
-		return candidate{2, join(said, "."), nil}
+		return candidate{1, join(said, "."), nil}
 	}
-	return candidate{2, join(said, ", and a busier one may be among them."), join(said, ".")}
+	return candidate{1, join(said, ", and a busier one may be among them."), join(said, ".")}
 }
 
 // doNeed: needs 5 replicas.
@@ -437,7 +437,7 @@ func (f *facts) since() prose {
 	default:
 		said = plain("Last week’s page said " + f.lastVerdict() + ". ")
 	}
-	var changed, chance, same []string
+	var changed, same []string
 	for _, s := range v.Since {
 		what := map[string]string{"traffic": "traffic in the fullest five minutes", "lengths": "what a replica handles of it", "fleet": "the fleet", "model": "the SLO, the deployment and the model"}[s.What]
 		switch {
@@ -449,21 +449,19 @@ func (f *facts) since() prose {
 		case s.IsTold:
 			changed = append(changed, what+" "+signed(*s.Ratio)+narrow+"%")
 		case math.Abs(*s.Ratio) >= 0.0005:
-			chance = append(chance, what+" ~"+signed(*s.Ratio)+narrow+"%")
+			changed = append(changed, what+" ~ "+signed(*s.Ratio)+narrow+"%")
 		default:
 			same = append(same, what)
 		}
 	}
-	for _, part := range []struct {
-		before string
-		what   []string
-		after  string
-	}{{"Changed: ", changed, ". "}, {"By no more than chance: ", chance, ". "}, {"The same: ", same, "."}} {
-		if len(part.what) > 0 {
-			said = join(said, part.before+strings.Join(part.what, ", ")+part.after)
-		}
+	if len(changed) == 0 {
+		changed = []string{"nothing changed"}
 	}
-	return said
+	text := upper(strings.Join(changed, ", "))
+	if len(same) > 0 {
+		text += "; the same: " + strings.Join(same, ", ")
+	}
+	return join(said, text+".")
 }
 
 func sameNumber(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -21,9 +21,10 @@ func ledeOf(r *week.Report) string {
 	return plainly.Replace(strings.Split(string(page.Summary(r)), "\n\n")[1])
 }
 
-// with changes a week of the samples.
+// with changes a week of the samples, and its verdict by it.
 func with(r *week.Report, change func(r *week.Report)) *week.Report {
 	change(r)
+	r.Verdict = r.AsNeeded()
 	return r
 }
 
@@ -32,6 +33,7 @@ func changedTo(r *week.Report, hour, replicas int) *week.Report {
 	for i := hour; i < len(r.Hours); i++ {
 		r.Hours[i].PaidReplicas = replicas
 	}
+	r.Verdict = r.AsNeeded()
 	return r
 }
 
@@ -44,7 +46,7 @@ var weeks = []struct {
 }{
 	{"it fits, and a slow GPU broke the SLO", sample.Report(), "Buy no GPUs: 6 replicas hold with 17 % to spare",
 		[]string{"Tue 14:00 brought **41.0 requests/s** at p99 TTFT 0.5 to 0.75 s, limit 1 s.", "The 7th replica is needed in **the week of ", " at the earliest (+2.2 % a week, -0.6 to +5.0).",
-			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for lack of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November.\n"}, nil},
+			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for lack of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November. As last week. Traffic in the fullest five minutes ~ +2.2 %"}, nil},
 	{"it does not fit: which hours, by how much, what it takes", sample.DoesNotFit(), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00",
 		[]string{"**29 hours from Mon 10:00 to Fri 14:00** needed up to **8 replicas**, 2 more than are paid for ($1,949 a week)", "**broke the SLO**"}, []string{"not known", "7th"}},
 	{"it does not fit at the low end alone", with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) }), "Buy 2 GPUs: 6 replicas may be 3 % short at Tue 14:00",
@@ -67,6 +69,22 @@ var weeks = []struct {
 	{"nothing says what a replica handles", sample.NoCapacity(), "Not known if 6 replicas hold: no capacity was found", []string{"Tue 14:00 brought **41.0 requests/s** to 6 replicas, and nothing says what one replica handles."}, []string{"needed in"}},
 	{"no number of replicas keeps the SLO", sample.OutOfReach(), "No number of these GPUs keeps p99 TTFT from due at most 1 s", []string{"by rehearsal no rate keeps p99 TTFT from due at most 1 s."}, []string{"nothing says"}},
 	{"it rests on a rehearsal", sample.Rehearsed(), "Buy no GPUs: 6 replicas hold with 8 % to spare", []string{"The capacity is **rehearsed, not measured**"}, nil},
+	{"it rests on a rehearsal, and the model decides", with(sample.Rehearsed(), func(r *week.Report) {
+		r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom, r.Basis.Model = ptr(8), ptr(-0.2), ptr(0.27)
+	}), "Measure before you buy: 6 replicas hold, or 8 if 27 % slow", []string{"Tue 14:00 brought **41.0 requests/s**: by the model it needs 5 replicas, and **8 if 27 % slow**. Half an hour of load tells which."}, []string{"due now"}},
+	{"too little time to order", with(sample.Report(), func(r *week.Report) {
+		r.LeadUntil, r.Forecast.Needs = "2027-W05", []week.ForecastNeeds{{Replicas: 7, Week: "2027-W03"}}
+	}), "Order 2 GPUs: 7 replicas are needed from 18 January on", nil, nil},
+	{"a first week beyond what is paid for, by chance", func() *week.Report {
+		r := with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) })
+		r.Verdict.Kind, r.Verdict.Replicas, r.Verdict.NeededBefore, r.Verdict.Chance = week.Hold, ptr(6), ptr(6), 0.04
+		return r
+	}(), "Buy no GPUs yet: 6 replicas were 3 % short, by chance", []string{"Tue 14:00 brought **41.0 requests/s**, more than is paid for, by no more than chance."}, []string{"due now"}},
+	{"seven were needed last week", func() *week.Report {
+		r := sample.Report()
+		r.Verdict.Kind, r.Verdict.Replicas, r.Verdict.Chance = week.Buy, ptr(7), 0.04
+		return r
+	}(), "Buy 2 GPUs: 7 replicas are needed, 6 paid for", []string{"**7 replicas** are advised since last week, 1 more than paid for, due now, and this week differs by no more than chance (± 4.0 %)"}, nil},
 	{"it rests on a month-old search", with(sample.Report(), func(r *week.Report) { r.Basis.AgeDays = ptr(45.2) }), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"The capacity was measured **45 days ago**."}, nil},
 	{"it rests on an old search at another shape", with(sample.Falling(), func(r *week.Report) { r.Basis.AgeDays = ptr(45.2) }), "Buy no GPUs: 6 replicas hold with 46 % to spare", []string{"The capacity was measured **45 days ago** **at another shape** of requests"}, nil},
 	{"it rests on a simulated server", with(sample.Report(), func(r *week.Report) { r.Basis.Kind = "simulated" }), "Buy no GPUs: 6 replicas hold with 17 % to spare", []string{"The capacity is of **a simulated server** on 11 November."}, nil},

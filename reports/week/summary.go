@@ -14,7 +14,11 @@ func Summary(r *week.Report) []byte {
 	f := newFacts(r)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s: %s\n\n", markdown(r.Service), markdown(f.headline()))
-	if rests := f.restsOn(); rests != nil {
+	rests, since := f.restsOn(), f.since()
+	if len(rests) > 0 && len(since) > 0 {
+		rests = join(rests, " ")
+	}
+	if rests = join(rests, since); len(rests) > 0 {
 		fmt.Fprintf(&out, "%s\n", rests.Markdown())
 	}
 	for i, sentence := range f.lede() {
@@ -22,9 +26,6 @@ func Summary(r *week.Report) []byte {
 			out.WriteByte(' ')
 		}
 		out.WriteString(sentence.Markdown())
-	}
-	if since := f.since(); since != nil {
-		fmt.Fprintf(&out, "\n\n%s", since.Markdown())
 	}
 	fmt.Fprintf(&out, "\n\n**Do first:** %s\n\n", f.doFirst().Markdown())
 	for _, t := range f.tiles() {

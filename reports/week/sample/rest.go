@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week"
+	"tidemark/analysis/week/fleet"
 )
 
 const serviceFile = `service: chat
@@ -119,7 +120,8 @@ func (p plan) capacity() week.Basis {
 		return week.Basis{Sentence: "Nothing says what a replica handles: no search fits this deployment and it could not be rehearsed."}
 	}
 	b := week.Basis{Kind: p.basis, RatePerS: ptr(replicaRate), LowRatePerS: ptr(lowReplicaRate), HighRatePerS: ptr(highReplicaRate), Binding: "p99 ttft_from_due",
-		Correction: ptr(0.992), Rehearsals: 7, AllowedRatio: ptr(0.01), WindowRatePerS: ptr(6.83)}
+		Correction: ptr(0.992), Rehearsals: 7, AllowedRatio: ptr(0.01), WindowRatePerS: ptr(6.83), Constants: hash("constants")[:12],
+		Fleets: []fleet.Fleet{{Replicas: 1, Ratio: 0.93}, {Replicas: 2, Ratio: 0.96}, {Replicas: 4, Ratio: 1}, {Replicas: 6, Ratio: 1}, {Replicas: 8, Ratio: 1}}}
 	for rate := 5.5; rate < 10.6; rate += 0.25 {
 		missed := 0.01 * math.Exp((rate-8.41)*1.25)
 		b.Curve = append(b.Curve, week.Share{RatePerS: round(rate, 3), Missed: round(missed, 6), Low: round(missed*0.62, 6), High: round(math.Min(1, missed*1.6), 6)})
@@ -191,7 +193,7 @@ func (p plan) symptoms(hours []week.Hour) []week.Symptom {
 	}
 	first, last := 4*24+9, 4*24+12
 	return []week.Symptom{{Name: "A GPU runs slow", First: &hours[first].Start, Last: &hours[last].Start, Hours: last - first + 1,
-		Found: "time per token 1.25× the prediction (band to 1.08) at a batch of 25 to 30", Confirmed: "DCGM: replica 4, GPU 1 at 1,215 MHz, the others at 1,980; throttle reason thermal",
+		Found: "time per token 1.25× the prediction (band to 1.08) at a batch of 25 to 30", Confirmed: "confirmed: DCGM: replica 4, GPU 1 at 1,215 MHz, the others at 1,980; throttle reason thermal",
 		Try: "drain replica 4 and have GPU 1's cooling looked at", Symptom: "one_gpu_slow", IsBroken: true}}
 }
 

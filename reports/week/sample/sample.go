@@ -54,7 +54,7 @@ func DoesNotFit() *week.Report {
 	p.load, p.growth = 1.4, 0.08
 	r := p.report()
 	r.Symptoms = append([]week.Symptom{{Name: "The fleet is too small", First: &r.Hours[peakHour].Start, Last: &r.Hours[peakHour+1].Start, Hours: 2,
-		Found: "41.2 requests wait on average at a full batch", Confirmed: "KV usage 0.97 on every replica", Try: "add a replica", IsForGPUs: true, Symptom: "kv_full"}}, r.Symptoms...)
+		Found: "41.2 requests wait on average at a full batch", Confirmed: "confirmed: KV usage 0.97 on every replica", Try: "add a replica", IsForGPUs: true, Symptom: "kv_full"}}, r.Symptoms...)
 	return r
 }
 
@@ -77,6 +77,7 @@ func Falling() *week.Report {
 	p := usual()
 	p.growth, p.load, p.slow, p.missing = -0.06, 0.8, nil, nil
 	r := p.report()
+	r.LeadUntil = "2026-W49"
 	r.Basis.ShapeDistance, r.Basis.IsOtherShape = ptr(0.21), true
 	return r
 }
@@ -121,6 +122,7 @@ func OutOfReach() *week.Report {
 	r := NoCapacity()
 	r.Basis.Kind, r.Basis.IsImpossible, r.Basis.Binding = "predicted", true, r.SLO.Objectives[0].Name
 	r.Basis.Sentence = "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
+	r.Verdict = r.AsNeeded()
 	r.AlternativesWhy = "No other deployment was tried: the busiest hour has one request."
 	return r
 }
@@ -146,6 +148,7 @@ func Changed() *week.Report {
 		}
 	}
 	r.Sums = p.sums(r.Hours)
+	r.Verdict = p.verdict(r)
 	r.Sources[0].Model, r.Sources[1].Class = "llama-3.1-70b", "interactive"
 	r.Shape.Slice[0].IsUnknown = true
 	return r
@@ -180,7 +183,22 @@ func (p plan) report() *week.Report {
 	r.Runs, r.Gaps, r.Scaling, r.Nines = runs(), p.gaps(r.Hours), scaling(r.Sums), nines(p.replicas)
 	r.Fullest, r.Do, r.FailedRequests = fullest(r.Hours), p.do(), 4321
 	r.Sums.Sentence = p.sentence(r.Sums)
+	r.Verdict = p.verdict(r)
 	return r
+}
+
+// verdict is what this week's hours need, with what changed against last week's page.
+func (p plan) verdict(r *week.Report) week.Verdict {
+	v := r.AsNeeded()
+	v.Chance = 0.04
+	if p.before == 0 || v.Replicas == nil {
+		return v
+	}
+	v.LastKind, v.LastReplicas, v.LastCautious = week.Hold, ptr(p.replicas), ptr(p.replicas)
+	v.NeededBefore = ptr(p.replicas)
+	v.Since = []week.Since{{What: "traffic", Ratio: ptr(p.growth), IsTold: math.Abs(p.growth) > 0.05}, {What: "lengths", Ratio: ptr(-0.008)},
+		{What: "fleet", Ratio: ptr(0.0), Text: "6 to 6 replicas"}, {What: "model", Ratio: ptr(0.0)}}
+	return v
 }
 
 const zone = "Europe/Berlin"
