@@ -104,6 +104,9 @@ func withinByCapacity(hours []Hour, basis Basis) hourShares {
 			continue
 		}
 		load := *h.PeakRatePerS / float64(h.PaidReplicas)
+		if h.PaidRatio != nil {
+			load /= *h.PaidRatio
+		}
 		if len(basis.Curve) == 0 || basis.RatePerS == nil {
 			share := min(1, *h.ReplicaRatePerS/load)
 			shares[h.Start] = threeShares{min(1, orZero(h.LowReplicaRate)/load), share, share}

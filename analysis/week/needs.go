@@ -51,14 +51,14 @@ func (m *maker) fillNeeds() error {
 	m.takeBasis(answer, why)
 	m.report.Basis.Constants = server.Constants()
 	m.answer = answer
-	takeNeeds(this.hours, answer)
+	m.takeNeeds(this.hours, answer)
 	takeHeadroom(&m.report.Sums, answer, this.hours)
 	if at := answer.Busiest; at >= 0 {
 		m.busiest = asked.Hours[at].Shape.Requests
 	}
 	if last != nil { // by this week's search and with its estimates, so that only the traffic of the two differs
 		sums := &m.report.Before[len(m.report.Before)-1]
-		takeNeeds(last.hours, answer.Before)
+		m.takeNeeds(last.hours, answer.Before)
 		takeHeadroom(sums, answer.Before, last.hours)
 		m.withinBefore = m.fillAccepted(sums, last.hours, nil, m.report.Basis)
 		PaySums(sums, last.hours, m.report.Deployment.GPUsPerReplica, m.report.Price)
@@ -75,10 +75,13 @@ func (m *maker) tellRehearsed() func(done, of int) {
 	}
 }
 
-// takeNeeds writes the needs into the week's hours.
-func takeNeeds(hours []Hour, answer *fleet.Answer) {
+// takeNeeds writes the needs into the hours of a week.
+func (m *maker) takeNeeds(hours []Hour, answer *fleet.Answer) {
 	for i, n := range answer.Hours {
 		h := &hours[i]
+		if n.PerS != nil && h.PaidReplicas > 0 {
+			h.PaidRatio = new(m.report.Takes(h.PaidReplicas, 1) / float64(h.PaidReplicas))
+		}
 		h.NeededReplicas, h.LowNeeded, h.HighNeeded = n.Needed, n.Fewest, n.Most
 		h.ReplicaRatePerS, h.LowReplicaRate, h.HighReplicaRate, h.Correction = n.PerS, n.LowPerS, n.HighPerS, n.Correction
 	}

@@ -141,7 +141,8 @@ type Hour struct {
 	LowNeeded         *int      `json:"low_needed_replicas"`
 	HighNeeded        *int      `json:"high_needed_replicas"`
 	PaidReplicas      int       `json:"paid_replicas"`
-	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica of the fleet that is paid for handles of this hour's shape
+	PaidRatio         *float64  `json:"paid_rate_ratio"`        // what one of these handles over ReplicaRatePerS: replicas that serve together handle more
+	ReplicaRatePerS   *float64  `json:"replica_rate_per_s"`     // what one replica handles of this hour's shape, in a fleet as large as is paid for now
 	LowReplicaRate    *float64  `json:"low_replica_rate_per_s"` // ends of its 90 % interval
 	HighReplicaRate   *float64  `json:"high_replica_rate_per_s"`
 	Correction        *float64  `json:"correction_ratio"` // capacity at this hour's shape over that at the basis' shape

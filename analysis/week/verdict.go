@@ -144,7 +144,7 @@ func (m *maker) fillVerdict() error {
 	v.Chance = math.Expm1(chance)
 	v.Replicas = m.advised(chance, r.decisiveOf, v.LastReplicas)
 	v.Cautious = m.advised(chance, func(_, cautious *int) *int { return cautious }, v.LastCautious)
-	v.NeededBefore = r.decisiveOf(m.answer.Before.Replicas(1))
+	v.NeededBefore = r.decisiveOf(m.answer.Before.NeededAt(1))
 	v.Kind = r.judged(*v)
 	return nil
 }
@@ -178,7 +178,7 @@ func (r *Report) OrdersBy() string {
 // advised is what stands of last week's advice: of its page, or of what it needed where there is no page that compares.
 func (m *maker) advised(chance float64, pick func(middle, cautious *int) *int, printed *int) *int {
 	this, last := m.answer, m.answer.Before
-	of := func(a *fleet.Answer, load float64) *int { return pick(a.Replicas(load)) }
+	of := func(a *fleet.Answer, load float64) *int { return pick(a.NeededAt(load)) }
 	if last.Load() == 0 || this.Load() == 0 {
 		return of(this, 1)
 	}

@@ -1,6 +1,6 @@
 -- One row per service and hour of a week with a report: its demand, and the replicas that it needed.
 --
--- Replicas are whole ones for the busiest five minutes of the hour, by the capacity of one replica at the hour's own lengths. An hour without
+-- Replicas are whole ones for the busiest five minutes of the hour, by the capacity of a fleet at the hour's own lengths. An hour without
 -- data is missing: its figures are null, and never 0.
 -- Published per week of a service.
 -- group: money
@@ -20,14 +20,15 @@
 -- p99_output_tokens       99th percentile; null below 100 requests
 -- needed_replicas         whole replicas for peak_rate_per_s, at the centre of the capacity's interval; null: no capacity is known
 -- low_needed_replicas     at the high end of the capacity's 90 % interval
--- high_needed_replicas    at its low end: the page decides on this one
+-- high_needed_replicas    at its low end: a measured capacity is judged by this one
 -- paid_replicas           paid for in that hour
--- replica_rate_per_s      what one replica takes of the hour's shape within the SLO, requests per second
+-- replica_rate_per_s      what one replica takes of the hour's shape within the SLO, in a fleet as large as is paid for at the week's end, requests per second
 -- low_replica_rate_per_s  low end of its 90 % interval
 -- high_replica_rate_per_s  high end
 -- correction_ratio        capacity at the hour's shape over that at the shape that was measured; null: nothing was measured
 -- burst_ratio             variance of the counts of its five minutes over their mean: 1 for random arrivals
 -- cost_usd                of the paid replicas, US dollars; null: no price is known
+-- paid_rate_ratio         what one of the paid replicas takes over replica_rate_per_s: 1 unless the number of replicas changed since
 select
     service,
     week,

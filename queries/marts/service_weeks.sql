@@ -14,7 +14,7 @@
 -- busiest_hour_start        the hour that needs most replicas; of several the one with the busiest five minutes
 -- peak_rate_per_s           its busiest five minutes, requests per second
 -- headroom_ratio            paid capacity at the centre of its interval over peak_rate_per_s, minus 1
--- low_headroom_ratio        at the low end of the capacity's 90 % interval: the page decides on this one
+-- low_headroom_ratio        at the low end of the capacity's 90 % interval: a measured capacity is judged by this one
 -- high_headroom_ratio       at the high end
 -- gpu_hours_needed          of the covered hours, at the centre
 -- gpu_hours_paid            of the whole week

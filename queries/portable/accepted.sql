@@ -41,8 +41,8 @@ lines as (
 loads as (
     select
         hours.*,
-        hours.peak_rate_per_s / nullif(hours.paid_replicas, 0) as load_per_s,
-        hours.peak_rate_per_s / nullif(hours.paid_replicas, 0) / nullif(hours.replica_rate_per_s, 0) * weeks.basis_replica_rate_per_s as load_on_curve
+        hours.peak_rate_per_s / nullif(hours.paid_replicas * hours.paid_rate_ratio, 0) as load_per_s,
+        hours.peak_rate_per_s / nullif(hours.paid_replicas * hours.paid_rate_ratio, 0) / nullif(hours.replica_rate_per_s, 0) * weeks.basis_replica_rate_per_s as load_on_curve
     from portable.hours
     inner join marts.service_weeks as weeks on weeks.service = hours.service
         and weeks.week = hours.week

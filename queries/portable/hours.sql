@@ -1,6 +1,7 @@
 -- One row per service and hour of a week with a report: what came in it, and the replicas that it needed.
 --
--- What was counted is counted here anew from the requests. What a replica handles of the hour (replica_rate_per_s) is as the report estimated it.
+-- What was counted is counted here anew from the requests. What a replica handles of the hour, and with it the replicas that it needs, is as the report
+-- estimated it.
 -- service, week           the service; ISO week in its zone
 -- hour_start              first instant of the hour
 -- local_hour              by the clock of the service's zone, with its offset
@@ -20,6 +21,7 @@
 -- p99_output_tokens       99th percentile; null below 100 requests
 -- burst_ratio             variance of the counts of its five minutes over their mean
 -- replica_rate_per_s, low_replica_rate_per_s, high_replica_rate_per_s  what one replica takes within the SLO, with its 90 % interval, requests per second
+-- paid_rate_ratio         what one of the paid replicas takes over replica_rate_per_s
 -- needed_replicas         whole replicas for peak_rate_per_s at replica_rate_per_s; null: no capacity is known
 -- low_needed_replicas     at high_replica_rate_per_s
 -- high_needed_replicas    at low_replica_rate_per_s
@@ -94,6 +96,10 @@ counted as (
         hours.replica_rate_per_s,
         hours.low_replica_rate_per_s,
         hours.high_replica_rate_per_s,
+        hours.needed_replicas,
+        hours.low_needed_replicas,
+        hours.high_needed_replicas,
+        coalesce(hours.paid_rate_ratio, 1e0) as paid_rate_ratio,
         hours.paid_replicas,
         weeks.gpus_per_replica,
         weeks.usd_per_gpu_hour
@@ -106,15 +112,6 @@ counted as (
         and sums.hour_start = hours.hour_start
     left join portable.covered on covered.service = hours.service
         and covered.hour_start = hours.hour_start
-),
-
-needs as (
-    select
-        *,
-        case when peak_rate_per_s = 0 then 0 else greatest(1, cast(ceil(peak_rate_per_s / nullif(replica_rate_per_s, 0) - 1e-9) as bigint)) end as needed_replicas,
-        case when peak_rate_per_s = 0 then 0 else greatest(1, cast(ceil(peak_rate_per_s / nullif(high_replica_rate_per_s, 0) - 1e-9) as bigint)) end as low_needed_replicas,
-        case when peak_rate_per_s = 0 then 0 else greatest(1, cast(ceil(peak_rate_per_s / nullif(low_replica_rate_per_s, 0) - 1e-9) as bigint)) end as high_needed_replicas
-    from counted
 )
 
 select
@@ -140,11 +137,12 @@ select
     replica_rate_per_s,
     low_replica_rate_per_s,
     high_replica_rate_per_s,
-    case when not is_missing and (requests = 0 or replica_rate_per_s is not null) then needed_replicas end as needed_replicas,
-    case when not is_missing and (requests = 0 or high_replica_rate_per_s is not null) then low_needed_replicas end as low_needed_replicas,
-    case when not is_missing and (requests = 0 or low_replica_rate_per_s is not null) then high_needed_replicas end as high_needed_replicas,
-    case when not is_missing and (requests = 0 or low_replica_rate_per_s is not null) then greatest(1, high_needed_replicas) else paid_replicas end as run_replicas,
+    needed_replicas,
+    low_needed_replicas,
+    high_needed_replicas,
+    case when high_needed_replicas is not null then greatest(1, high_needed_replicas) else paid_replicas end as run_replicas,
     paid_replicas,
+    paid_rate_ratio,
     paid_replicas * gpus_per_replica * length_s / 36e2 as gpu_hours_paid,
     paid_replicas * gpus_per_replica * length_s / 36e2 * usd_per_gpu_hour as cost_usd
-from needs
+from counted

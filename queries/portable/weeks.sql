@@ -54,9 +54,9 @@ busiest as (
         week,
         hour_start as busiest_hour_start,
         peak_rate_per_s,
-        paid_replicas * low_replica_rate_per_s / peak_rate_per_s - 1 as low_headroom_ratio,
-        paid_replicas * replica_rate_per_s / peak_rate_per_s - 1 as headroom_ratio,
-        paid_replicas * high_replica_rate_per_s / peak_rate_per_s - 1 as high_headroom_ratio
+        paid_replicas * paid_rate_ratio * low_replica_rate_per_s / peak_rate_per_s - 1 as low_headroom_ratio,
+        paid_replicas * paid_rate_ratio * replica_rate_per_s / peak_rate_per_s - 1 as headroom_ratio,
+        paid_replicas * paid_rate_ratio * high_replica_rate_per_s / peak_rate_per_s - 1 as high_headroom_ratio
     from portable.hours
     where requests > 0
         and replica_rate_per_s is not null
@@ -67,7 +67,7 @@ latest as (
     select
         service,
         week,
-        paid_replicas
+        paid_replicas * paid_rate_ratio as paid_replicas
     from portable.hours
     qualify row_number() over (partition by service, week order by hour_start desc) = 1
 ),

@@ -25,7 +25,7 @@ select
         "p99_input_tokens": "DOUBLE", "p50_output_tokens": "DOUBLE", "p99_output_tokens": "DOUBLE", "needed_replicas": "INTEGER",
         "low_needed_replicas": "INTEGER", "high_needed_replicas": "INTEGER", "paid_replicas": "INTEGER", "replica_rate_per_s": "DOUBLE",
         "low_replica_rate_per_s": "DOUBLE", "high_replica_rate_per_s": "DOUBLE", "correction_ratio": "DOUBLE", "burst_ratio": "DOUBLE",
-        "cost_usd": "DOUBLE"
+        "cost_usd": "DOUBLE", "paid_rate_ratio": "DOUBLE"
     }]') as hours,
     document
 from raw.service_weeks

@@ -69,6 +69,7 @@ type Point struct {
 type Basis struct {
 	Kind                    string
 	Search                  string
+	Replicas                int // of the fleet that was rehearsed; 0: a search was
 	SourceName              string
 	EndedAt                 *time.Time
 	AgeDays                 *float64 // at the week's end; below 0: it ended later
@@ -130,6 +131,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 		return nil
 	}
 	n := &answer.Hours[busiest]
+	b.Replicas = answer.Replicas
 	b.PerS, b.LowPerS, b.HighPerS, b.Binding, b.IsImpossible = n.PerS, n.LowPerS, n.HighPerS, n.Binding, isImpossible
 	b.Sentence = b.ofRehearsal()
 	if b.PerS == nil {
@@ -189,15 +191,15 @@ func (r *played) curve(binding int, c Capacity) (curve []Share, err error) {
 	return curve, err
 }
 
-// compareFleets says what a replica takes in fleets of other sizes, over what it takes in that of the paid size.
+// compareFleets says what a replica takes in fleets of other sizes.
 func (answer *Answer) compareFleets(paid int) error {
 	fleets := answer.Hours[answer.Busiest].fleets
-	at := fleets.of(paid)
-	known := append(slices.Clone(sizes), paid)
+	answer.Replicas = fleets.full.Replicas
+	known := append(slices.Clone(sizes), paid, answer.Replicas)
 	slices.Sort(known)
 	for _, size := range slices.Compact(known) {
-		if size <= fleets.largest() && at > 0 {
-			answer.Fleets = append(answer.Fleets, Fleet{size, fleets.of(size) / at})
+		if size <= fleets.largest() {
+			answer.Fleets = append(answer.Fleets, Fleet{size, fleets.of(size)})
 		}
 	}
 	return fleets.err
@@ -239,7 +241,11 @@ func (b *Basis) ofRehearsal() string {
 	if b.PerS == nil {
 		return "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
 	}
-	return fmt.Sprintf("No replica was measured: by rehearsal one handles %s requests/s (%s) of the busiest hour's lengths, if step times are within %s of the model's.",
+	one := "one"
+	if b.Replicas > 1 {
+		one = fmt.Sprintf("one of %d that serve together", b.Replicas)
+	}
+	return fmt.Sprintf("No replica was measured: by rehearsal "+one+" handles %s requests/s (%s) of the busiest hour's lengths, if step times are within %s of the model's.",
 		show.Figures(*b.PerS), interval(*b.LowPerS, b.HighPerS), show.Percent(*b.Band))
 }
 

@@ -45,7 +45,7 @@ type Asked struct {
 
 // Need of one hour. Pointers are nil where a number is not known.
 type Need struct {
-	PerS, LowPerS, HighPerS *float64 // that one replica of the rehearsed fleet takes of the hour's shape, with its 90 % interval
+	PerS, LowPerS, HighPerS *float64 // that one replica takes of the hour's shape in a fleet of Answer.Replicas, with its 90 % interval
 	Needed, Fewest, Most    *int     // whole replicas that take the hour, at PerS, at HighPerS and at LowPerS
 	Correction              *float64 // capacity at the hour's shape over that at the search's window
 	Binding                 string
@@ -55,7 +55,7 @@ type Need struct {
 	isEndless, isImpossible bool    // nothing bounds it above; no rate is small enough
 	peak                    float64
 	chance                  float64 // half width in ln of what other requests of the same kind would change
-	fleets                  *ratios // of its shape; nil: it has none
+	fleets                  *ratios // of the week
 }
 
 // Answer is what every hour of a week needs.
@@ -65,7 +65,8 @@ type Answer struct {
 	Busiest    int // hour; -1: no hour has a request
 	Headroom   *float64
 	Low, High  *float64 // ends of the headroom's interval
-	Fleets     []Fleet  // what a replica takes at the busiest hour, by the size of its fleet
+	Replicas   int      // of the fleet that rates are of: the one that is paid for, or a larger one where that takes nothing
+	Fleets     []Fleet  // what a replica takes in fleets of other sizes, over what it takes in that one
 	Before     *Answer  // of the week before, without a basis of its own; nil: none was asked
 	Rehearsals int      // shapes that were rehearsed, kept ones too
 	Fresh      int      // rehearsals that were made now
@@ -86,7 +87,6 @@ type group struct {
 	shape    Shape
 	looks    looks
 	capacity Capacity
-	fleets   *ratios
 }
 
 // Needs rehearses the shapes of a week and says what every hour needs. Its answer does not depend on the number of threads.
@@ -98,31 +98,22 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	fleets := r.fleets(ctx, groups, of, a.Hours)
 	needs := make([]Need, len(hours))
-	members := make([][]*Need, len(groups))
 	for i := range hours {
 		h, n := &hours[i], &needs[i]
-		n.RehearsedAs, n.peak = -1, h.PeakPerS
+		n.RehearsedAs, n.peak, n.fleets = -1, h.PeakPerS, fleets
 		if h.IsMissing {
 			continue
 		}
-		g := of[i]
-		if g < 0 {
-			n.count()
-			continue
+		if g := of[i]; g >= 0 {
+			n.RehearsedAs, n.Capacity = groups[g].hour, groups[g].capacity
+			n.take(a.Search, n.Capacity, measured, n.RehearsedAs != i)
 		}
-		n.RehearsedAs, n.Capacity, n.fleets = groups[g].hour, groups[g].capacity, groups[g].fleets
-		n.take(a.Search, n.Capacity, measured, n.RehearsedAs != i)
-		members[g] = append(members[g], n)
+		n.count()
 	}
-	err = r.inParallel(ctx, len(groups), func(g int) error {
-		for _, n := range members[g] {
-			n.count()
-		}
-		return groups[g].fleets.err
-	})
-	if err != nil {
-		return nil, err
+	if fleets.err != nil {
+		return nil, fleets.err
 	}
 	answer := answerOf(a.Hours, needs[:len(a.Hours)])
 	if len(a.Before) > 0 {
@@ -221,6 +212,7 @@ func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared boo
 		n.isImpossible = true
 		return
 	}
+	c.PerS /= n.fleets.of(c.Replicas)
 	own := c.own()
 	if isShared {
 		own = math.Hypot(own, sharedApart*c.Gain)
@@ -383,17 +375,18 @@ func (n *Need) Takes(replicas int, perS float64) float64 {
 func (s Server) NeedOf(ctx context.Context, shape Shape, peakPerS float64, kept Kept) (n Need, err error) {
 	n.peak = peakPerS
 	r := Asked{Server: s, Kept: kept}.rehearser()
-	if n.Capacity, n.fleets, err = r.rehearse(ctx, s, shape); err != nil {
+	if n.Capacity, err = r.rehearse(ctx, s, shape); err != nil {
 		return n, err
 	}
+	n.fleets = r.ratios(ctx, shape, n.Capacity)
 	n.take(nil, n.Capacity, nil, false)
 	n.count()
 	return n, n.fleets.err
 }
 
-// Replicas are those that the fullest hour of a week would need with so many times its load, at the middle of the capacity and at its low end; nil: the
+// NeededAt are the replicas that the fullest hour of a week would need with so many times its load, at the middle of the capacity and at its low end; nil: the
 // need of some hour is not known, or no number is enough.
-func (a *Answer) Replicas(load float64) (middle, cautious *int) {
+func (a *Answer) NeededAt(load float64) (middle, cautious *int) {
 	middle, cautious = new(0), new(0)
 	larger := func(most, n *int) *int {
 		if most == nil || n == nil {

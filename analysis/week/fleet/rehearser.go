@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 )
@@ -41,9 +42,14 @@ func (r *rehearser) once(key string, rehearse func() (Capacity, error)) (c Capac
 	return c, nil
 }
 
-// rehearse is the capacity of a shape, and that of fleets of other sizes as they are asked for.
-func (r *rehearser) rehearse(ctx context.Context, server Server, shape Shape) (Capacity, *ratios, error) {
-	c, err := r.once(server.key(&shape), func() (Capacity, error) { return server.Rehearse(ctx, shape) })
+// rehearse is the capacity of a shape.
+func (r *rehearser) rehearse(ctx context.Context, server Server, shape Shape) (Capacity, error) {
+	return r.once(server.key(&shape), func() (Capacity, error) { return server.Rehearse(ctx, shape) })
+}
+
+// ratios of the capacity of a shape, in fleets of other sizes.
+func (r *rehearser) ratios(ctx context.Context, shape Shape, full Capacity) *ratios {
+	server := r.Server
 	perS := func(replicas int) (float64, error) {
 		server.Replicas = replicas
 		c, err := r.once(server.key(&shape)+"/centre", func() (c Capacity, err error) {
@@ -57,7 +63,22 @@ func (r *rehearser) rehearse(ctx context.Context, server Server, shape Shape) (C
 		})
 		return c.PerS, err
 	}
-	return c, &ratios{perS: perS, full: c, ln: map[int]float64{c.Replicas: 0}}, err
+	return &ratios{perS: perS, full: full, ln: map[int]float64{full.Replicas: 0}}
+}
+
+// fleets are the ratios at the shape of the week's fullest hour, which stand for all of its hours: how much replicas gain by serving together depends on their slots and the bounds of
+// the SLO more than on lengths.
+func (r *rehearser) fleets(ctx context.Context, groups []group, of []int, hours []Hour) *ratios {
+	best, most := -1, 0.0
+	for i := range hours {
+		if g := of[i]; g >= 0 && groups[g].capacity.PerS > 0 && hours[i].PeakPerS/groups[g].capacity.PerS > most {
+			best, most = g, hours[i].PeakPerS/groups[g].capacity.PerS
+		}
+	}
+	if best < 0 {
+		return &ratios{full: Capacity{Replicas: 1, Most: math.Inf(1)}, ln: map[int]float64{1: 0}}
+	}
+	return r.ratios(ctx, groups[best].shape, groups[best].capacity)
 }
 
 // rehearseAll fills the capacity of each group, and says that of the search's window, which is as old as the search and was sent to as many replicas
@@ -75,7 +96,7 @@ func (r *rehearser) rehearseAll(ctx context.Context, groups []group) (measured *
 		} else {
 			shape = groups[i].shape
 		}
-		c, fleets, err := r.rehearse(ctx, server, shape)
+		c, err := r.rehearse(ctx, server, shape)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if done++; r.Told != nil {
@@ -84,7 +105,7 @@ func (r *rehearser) rehearseAll(ctx context.Context, groups []group) (measured *
 		if i == len(groups) {
 			measured = &c
 		} else {
-			groups[i].capacity, groups[i].fleets = c, fleets
+			groups[i].capacity = c
 		}
 		return err
 	})

@@ -34,6 +34,9 @@ type ratios struct {
 
 // of a fleet of so many replicas; 0: it holds the objectives at no rate.
 func (r *ratios) of(replicas int) float64 {
+	if replicas < 1 {
+		return 1
+	}
 	return between(replicas, append(slices.Clone(sizes), r.full.Replicas), r.largest(), r.at)
 }
 
@@ -55,15 +58,15 @@ func between(replicas int, sizes []int, largest int, ln func(size int) float64) 
 	return math.Exp((1-share)*ln(below) + share*ln(above))
 }
 
-// Fleet is what one replica takes in a fleet of that size, over what it takes in the one that is paid for.
+// Fleet is what one replica takes in a fleet of that size, over what it takes in the one that rates are of.
 type Fleet struct {
 	Replicas int     `json:"replicas"`
 	Ratio    float64 `json:"replica_rate_ratio"`
 }
 
-// Takes is what so many replicas take together where one of those that are paid for takes perS. Without fleets of other sizes each takes the same.
+// Takes is what so many replicas take together where one of the fleet that rates are of takes perS. Without fleets of other sizes each takes the same.
 func Takes(fleets []Fleet, replicas int, perS float64) float64 {
-	if len(fleets) == 0 {
+	if len(fleets) == 0 || replicas < 1 {
 		return float64(replicas) * perS
 	}
 	var sizes []int

@@ -222,7 +222,9 @@ class Week:
             h.rates = [stored[c] for c in ("low_replica_rate_per_s", "replica_rate_per_s", "high_replica_rate_per_s")]
             h.needed = [None] * 3  # at the high end of the capacity, in the middle, at the low end
             if not h.missing:
-                h.needed = [needed(h.figures["peak_rate_per_s"], rate) for rate in reversed(h.rates)]
+                fleets = self.document["basis"]["fleets"]
+                h.needed = [needed(h.figures["peak_rate_per_s"], rate, fleets) for rate in reversed(h.rates)]
+                h.gain = gain(fleets, h.paid)
 
     def by_clock(self):
         """Covered hours by the local clock; the second one of an hour that comes twice is another."""
@@ -232,10 +234,28 @@ class Week:
         return {clock: h for clock, h in out.items() if not h.missing}
 
 
-def needed(peak, rate):
+def gain(fleets, replicas):
+    """What one replica takes in a fleet of that size, by straight lines of ln over ln between the sizes that were rehearsed."""
+    sizes = {f["replicas"]: f["replica_rate_ratio"] for f in fleets or []}
+    if not sizes or replicas < 1:
+        return 1
+    replicas = min(replicas, max(sizes))
+    below, above = max(n for n in sizes if n <= replicas), min(n for n in sizes if n >= replicas)
+    if below == above:
+        return sizes[below]
+    along = math.log(replicas / below) / math.log(above / below)
+    return math.exp((1 - along) * math.log(sizes[below]) + along * math.log(sizes[above]))
+
+
+def needed(peak, rate, fleets):
     if peak == 0:
         return 0
-    return None if rate is None else max(1, math.ceil(peak / rate - 1e-9))
+    if rate is None:
+        return None
+    n = 1
+    while n * gain(fleets, n) * rate < peak * (1 - 1e-9):
+        n += 1
+    return n
 
 
 def rows_of(query, *args):
@@ -282,7 +302,7 @@ def within(hour, basis):
         return None
     if not hour.paid:
         return 0.0, 0.0, 0.0
-    load = hour.figures["peak_rate_per_s"] / hour.paid
+    load = hour.figures["peak_rate_per_s"] / hour.paid / hour.gain
     if not basis["curve"]:
         return min(1, hour.rates[0] / load), min(1, hour.rates[1] / load), min(1, hour.rates[1] / load)
     low, middle, high = missed_at(basis["curve"], load / hour.rates[1] * basis["replica_rate_per_s"])
@@ -300,7 +320,7 @@ def sums_of(week, basis):
     peak = busiest.figures["peak_rate_per_s"]
     out |= {"busiest_hour_start": busiest.at, "peak_rate_per_s": peak}
     for name, rate in zip(("low_headroom_ratio", "headroom_ratio", "high_headroom_ratio"), busiest.rates):
-        out[name] = busiest.paid * rate / peak - 1
+        out[name] = busiest.paid * busiest.gain * rate / peak - 1
     out["gpu_hours_needed"] = s.gpus * sum(h.needed[1] for h in covered if h.needed[1] is not None)
     out["gpu_hours_paid"] = s.gpus * sum(h.paid for h in week.hours)
     out["gpu_hours_paid_covered"] = s.gpus * sum(h.paid for h in covered)
@@ -464,11 +484,14 @@ def headroom(ratio):
 
 
 def margin_of(week):
-    """The headroom of what is paid for now: the week's, or the least of all hours where the replicas changed in the week."""
-    now = week.hours[-1].paid
+    """The headroom of what is paid for now: the week's, or the least of all hours where the replicas changed in the week. A measured capacity is judged at its low end."""
+    now, basis = week.hours[-1].paid, week.document["basis"]
+    end = 0 if basis["kind"] == "measured" else 1
     if all(h.paid == now for h in week.hours):
-        return week.sums["low_headroom_ratio"]
-    return min(h.rates[0] * now / h.figures["peak_rate_per_s"] - 1 for h in week.covered if h.rates[0] is not None and h.figures["peak_rate_per_s"])
+        return week.sums[("low_headroom_ratio", "headroom_ratio")[end]]
+    loaded = [h for h in week.covered if h.rates[0] is not None and h.figures["peak_rate_per_s"]]
+    least = min(loaded, key=lambda h: h.rates[0] / h.figures["peak_rate_per_s"])
+    return least.rates[end] * now * gain(basis["fleets"], now) / least.figures["peak_rate_per_s"] - 1
 
 
 def count(n):
@@ -571,11 +594,11 @@ def compare_tiles(week, last, place):
         compared.compare(f"tile: {label}", place, page.tile(label)[1], value)
     part = per_cent(s["gpu_hours_needed"] / s["gpu_hours_paid_covered"]) + "\u202f% of the " + count(s["gpu_hours_paid_covered"])
     compared.compare("tile: part needed", place, page.tile("GPU-hours needed")[2].startswith(part), True)
-    before = sums_of(last, last.document["basis"]) if last else None
-    if before:
+    if last:
+        before = week.document["before"][-1]  # by this week's estimates
         text = page.tile("Busiest hour")[3]
         compared.compare("tile: busiest hour, last week", place, three(before["peak_rate_per_s"]) in text, True)
-        compared.compare("tile: headroom, last week", place, headroom(before["low_headroom_ratio"]) in page.tile("Headroom")[3], True)
+        compared.compare("tile: headroom, last week", place, headroom(before["low_headroom_ratio" if week.document["basis"]["kind"] == "measured" else "headroom_ratio"]) in page.tile("Headroom")[3], True)
         compared.compare("tile: within, last week", place, share(before["within_slo_ratio"]) in page.tile("Requests within")[3], True)
 
 
@@ -586,6 +609,8 @@ def compare_weeks(week, before, place):
     for w in before + [week]:
         cells, where = rows[w.name], f"{place}: {w.name}"
         s = sums_of(w, w.document["basis"])
+        if w is not week:  # by this week's estimates
+            s |= {k: v for k, v in week.document["before"][-1].items() if w is before[-1] and k in ("low_headroom_ratio", "gpu_hours_needed", "within_slo_ratio")}
         compared.text("page, weeks: requests", where, cells[1], s["requests"], count)
         compared.text("page, weeks: paid", where, cells[5], s["gpu_hours_paid"], count)
         compared.text("page, weeks: cost", where, cells[6], s["cost_usd"], amount)
@@ -773,7 +798,7 @@ def compare_rest(week, place):
             million = row["usd_per_week"] * (s["hours"] - s["missing_hours"]) / s["hours"] / s["accepted_output_tokens"] * 1e6
             compared.compare("alternatives: a million accepted", where, row["usd_per_million_accepted"], round(million, 6))
         if row["kind"] == "today" or row["name"].split(" × ")[1] == week.document["alternatives"][0]["name"].split(" × ")[1]:
-            compared.compare("alternatives: headroom of today's", where, row["headroom_ratio"], row["replicas"] * low / peak - 1)
+            compared.compare("alternatives: headroom of today's", where, row["headroom_ratio"], row["replicas"] * gain(week.document["basis"]["fleets"], row["replicas"]) * low / peak - 1)
             compared.compare("alternatives: cost of today's", where, row["usd_per_week"], row["gpus"] * week.service.price * s["hours"])
 
 

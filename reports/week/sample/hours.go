@@ -82,6 +82,7 @@ func (p plan) fill(h *week.Hour, i int) {
 	centre := replicaRate * correction
 	h.Correction, h.ReplicaRatePerS = &correction, ptr(round(centre, 4))
 	h.LowReplicaRate, h.HighReplicaRate = ptr(round(centre*low, 4)), ptr(round(centre*high, 4))
+	h.PaidRatio = ptr(1.0)
 	h.NeededReplicas, h.LowNeeded, h.HighNeeded = replicas(peak, *h.ReplicaRatePerS), replicas(peak, *h.HighReplicaRate), replicas(peak, *h.LowReplicaRate)
 }
 
