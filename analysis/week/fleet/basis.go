@@ -94,7 +94,7 @@ const (
 )
 
 // rests says what the answer rests on.
-func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, of []int, measured *Capacity) (err error) {
+func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, of []int, isCalibrated bool) (err error) {
 	b := &answer.Basis
 	busiest := answer.Busiest
 	if busiest >= 0 && of[busiest] >= 0 {
@@ -122,7 +122,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 		if b.IsImpossible = isImpossible; isImpossible {
 			b.Binding = answer.Hours[busiest].Binding
 		}
-		b.Sentence = b.ofSearch(s, measured)
+		b.Sentence = b.ofSearch(s, isCalibrated)
 		return nil
 	}
 	b.Kind, b.Band = Predicted, &a.Server.Band
@@ -206,19 +206,19 @@ func (answer *Answer) compareFleets(paid int) error {
 }
 
 // ofSearch is the sentence of a capacity that a search found.
-func (b *Basis) ofSearch(s *Search, measured *Capacity) string {
+func (b *Basis) ofSearch(s *Search, isCalibrated bool) string {
 	how := map[string]string{Measured: "Measured", Simulated: "Measured on a simulated server"}[s.Origin]
 	text := fmt.Sprintf("%s on %s with %s: one replica handles %s requests/s (%s)", how, s.EndedAt.UTC().Format("2 January 2006"), s.SourceName,
 		show.Figures(s.PerS), interval(s.LowPerS, s.HighPerS))
 	switch {
 	case s.Window == nil:
 		text += ", used without a correction for this week's lengths, because that traffic is no longer in the warehouse"
-	case measured == nil || measured.PerS <= 0:
-		text += ", used without a correction for this week's lengths, because the model cannot rehearse that traffic within the SLO"
+	case !isCalibrated:
+		text += ", used without a correction for this week's lengths, because the model takes as much of that traffic at no speed"
 	case b.IsOtherShape:
-		text += fmt.Sprintf(", corrected by rehearsal, because this week's lengths are others (distance %s)", show.Figures(*b.ShapeDistance))
+		text += fmt.Sprintf(", and each hour is rehearsed with a server as fast as that one; this week's lengths are others (distance %s)", show.Figures(*b.ShapeDistance))
 	default:
-		text += ", corrected to each hour's lengths by rehearsal"
+		text += ", and each hour is rehearsed with a server as fast as that one"
 	}
 	var besides []string
 	if *b.AgeDays > monthDays {

@@ -59,53 +59,58 @@ func TestReplicasOfAnHour(t *testing.T) {
 // Where even the low end of the band holds at no rate, no number of replicas is enough for certain.
 func TestNoReplicasAreEnoughForTheSlowEnd(t *testing.T) {
 	n := Need{fleets: alike, peak: 10}
-	n.take(nil, Capacity{PerS: 5, Slow: impossible, Fast: 0.2}, nil, false)
+	n.take(nil, Capacity{Replicas: 1, PerS: 5, Slow: impossible, Fast: 0.2}, nil, false)
 	n.count()
 	if n.Needed == nil || *n.Needed != 2 || n.Most != nil {
 		t.Errorf("needed %v, most %v: want 2 and nil", n.Needed, n.Most)
 	}
 }
 
-// A search found 4 requests/s (3.6 to 4.4) of a window of which 2 are rehearsed. An hour of which 1 is rehearsed takes 4 * 1 / 2 = 2. Its interval is
-// wider than its parts by correctedWider.
-func TestAMeasuredCapacityIsCorrectedByTwoRehearsals(t *testing.T) {
-	high := 4.4
-	search := Search{Origin: Measured, PerS: 4, LowPerS: 3.6, HighPerS: &high}
-	same := Capacity{PerS: 2, Slow: -0.3, Fast: 0.3, Tilt: -0.1}
-	var n Need
-	n.take(&search, Capacity{PerS: 1, Slow: -0.3, Fast: 0.3, Tilt: -0.1}, &same, false)
-	within(t, "capacity", *n.PerS, 2, 1e-9)
-	within(t, "low end, for both shapes feel an error of the model alike", *n.LowPerS, 2*math.Pow(0.9, correctedWider), 1e-9)
-	within(t, "high end", *n.HighPerS, 2*math.Pow(1.1, correctedWider), 1e-9)
-	within(t, "correction", *n.Correction, 0.5, 1e-9)
-
-	// Prompts matter more to this shape by 0.2, and decoding less by 0.2: 0.2 * sqrt(2), beside the search's ln(4 / 3.6).
-	n = Need{}
-	n.take(&search, Capacity{PerS: 1, Slow: -0.3, Fast: 0.3, Tilt: -0.3}, &same, false)
-	within(t, "low end of another mixture", *n.LowPerS, 2*math.Exp(-correctedWider*math.Hypot(math.Log(4/3.6), 0.2*math.Sqrt2)), 1e-9)
-
-	// A search on a simulated server knows nothing of real GPUs: the band is in its interval.
-	search.Origin = Simulated
-	n = Need{}
-	n.take(&search, Capacity{PerS: 1, Slow: -0.3, Fast: 0.25, Tilt: -0.1}, &same, false)
-	within(t, "low end of a simulated one", *n.LowPerS, 2*math.Exp(-correctedWider*math.Hypot(math.Log(4/3.6), 0.3)), 1e-9)
-	within(t, "high end of a simulated one", *n.HighPerS, 2*math.Exp(correctedWider*math.Hypot(math.Log(1.1), 0.25)), 1e-9)
-
-	// Without the window's requests there is no correction.
-	search.Origin = Measured
-	n = Need{}
-	n.take(&search, Capacity{PerS: 1, Slow: -0.3}, nil, false)
-	if n.Correction != nil {
-		t.Errorf("correction %v without a window", *n.Correction)
+// A server whose steps are 1.3 times the model's was measured, alone and on prompts of half the length. Four of them are rehearsed as they are: what they take of an hour is what such
+// servers take, though the bound is so tight that the hour loses three times as much by the factor as the window does.
+func TestASearchCalibratesTheServer(t *testing.T) {
+	s := aService(3, 4, true)
+	s.server.Objectives = latency(0.95, 4, 2.1*s.modelSteps.a)
+	s.busy, s.window = traffic{900, 150, 0.8, 0.6, 0}, &traffic{450, 150, 0.8, 0.6, 0}
+	s.hours = []Hour{s.busy.hour(8, 4, 5)}
+	s.true = engineOf(s.modelSteps.off(1.3, 1.3))
+	search := s.search(t, 8, 6000)
+	got, err := Needs(t.Context(), Asked{Server: s.server, Hours: s.hours, Search: search})
+	if err != nil {
+		t.Fatal(err)
 	}
-	within(t, "uncorrected", *n.PerS, 4, 1e-9)
+	n := got.Hours[0]
+	want := truth(t, s.busy, s.true, 4, s.server.Objectives, *n.PerS, 12_000)
+	alone, err := Needs(t.Context(), Asked{Server: s.server, Hours: s.hours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("one of four takes %.2f (%.2f to %.2f), the model alone says %.2f, the truth is %.2f", *n.PerS, *n.LowPerS, *n.HighPerS, *alone.Hours[0].PerS, want)
+	within(t, "one of four", *n.PerS, want, 0.15)
+	if *n.LowPerS > want || *n.HighPerS < want {
+		t.Errorf("%.2f to %.2f does not hold the truth, %.2f", *n.LowPerS, *n.HighPerS, want)
+	}
+	if n.Correction == nil || *n.Correction >= 1 {
+		t.Errorf("longer prompts take %v of the window's rate", n.Correction)
+	}
+}
 
-	// Above the largest multiple only a lower end is known.
-	search.HighPerS = nil
-	n = Need{}
-	n.take(&search, Capacity{PerS: 1, Slow: -0.3}, &same, false)
-	if n.HighPerS != nil {
-		t.Errorf("high end %v of a search that found none", *n.HighPerS)
+// The window loses 0.1 where prompts are off by the band and 0.2 where all steps are off as much as they may be; an hour that loses twice as much by either has only
+// the window's seeds besides, twice; one that loses as much by prompts and twice by all is off by 0.1 more.
+func TestWhatASearchLeavesOpen(t *testing.T) {
+	by := calibration{window: Capacity{Slow: -0.2, Tilt: -0.1, Seeds: 0.03}}
+	within(t, "in proportion", by.besides(Capacity{Slow: -0.4, Tilt: -0.2}), 0.06, 1e-9)
+	within(t, "prompts weigh less", by.besides(Capacity{Slow: -0.4, Tilt: -0.1}), math.Hypot(0.06, 0.1), 1e-9)
+}
+
+// A search whose window is gone says the same of every hour; of one that ended at the largest multiple only a lower end is known.
+func TestASearchWithoutItsWindow(t *testing.T) {
+	search := Search{Origin: Measured, PerS: 4, LowPerS: 3.6}
+	n := Need{fleets: alike}
+	n.take(&search, Capacity{Replicas: 1, PerS: 1, Slow: -0.3}, nil, false)
+	within(t, "uncorrected", *n.PerS, 4, 1e-9)
+	if n.Correction != nil || n.HighPerS != nil {
+		t.Errorf("correction %v and high end %v without a window", n.Correction, n.HighPerS)
 	}
 }
 

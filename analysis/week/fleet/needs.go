@@ -34,7 +34,7 @@ type Asked struct {
 	Server  Server
 	Hours   []Hour
 	Before  []Hour  // of the week before, whose needs are told beside; like hours of both share an estimate
-	Search  *Search // that measured what a replica handles; nil: it is rehearsed alone
+	Search  *Search // that measured what a replica handles, by which the server is calibrated; nil: it is rehearsed as the model has it
 	WeekEnd time.Time
 	Kept    Kept // nil: nothing is kept
 	Threads int  // 0: one a processor
@@ -71,7 +71,8 @@ type Answer struct {
 	Rehearsals int      // shapes that were rehearsed, kept ones too
 	Fresh      int      // rehearsals that were made now
 
-	shape Shape // of the busiest hour
+	shape  Shape  // of the busiest hour
+	server Server // as it was rehearsed
 }
 
 // Few is the number of requests below which an hour tells too little of its own shape: all such hours together are one.
@@ -94,8 +95,14 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 	r := a.rehearser()
 	hours := slices.Concat(a.Hours, a.Before)
 	groups, of := share(hours, len(a.Hours))
-	measured, err := r.rehearseAll(ctx, groups)
+	by, err := r.calibrate(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if by != nil {
+		r.Server = by.Server
+	}
+	if err := r.rehearseAll(ctx, groups); err != nil {
 		return nil, err
 	}
 	fleets := r.fleets(ctx, groups, of, a.Hours)
@@ -108,7 +115,7 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 		}
 		if g := of[i]; g >= 0 {
 			n.RehearsedAs, n.Capacity = groups[g].hour, groups[g].capacity
-			n.take(a.Search, n.Capacity, measured, n.RehearsedAs != i)
+			n.take(a.Search, n.Capacity, by, n.RehearsedAs != i)
 		}
 		n.count()
 	}
@@ -119,11 +126,11 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 	if len(a.Before) > 0 {
 		answer.Before = answerOf(a.Before, needs[len(a.Hours):])
 	}
-	answer.Rehearsals = len(groups)
-	if measured != nil {
+	answer.Rehearsals, answer.server = len(groups), r.Server
+	if by != nil {
 		answer.Rehearsals++
 	}
-	if err := answer.rests(ctx, r, groups, of, measured); err != nil {
+	if err := answer.rests(ctx, r, groups, of, by != nil); err != nil {
 		return nil, err
 	}
 	answer.Fresh = r.fresh
@@ -205,11 +212,24 @@ func together(hours []Hour, which []int) Shape {
 	return all
 }
 
-// take works out the capacity of an hour: rehearsed, or a search's, corrected by what was rehearsed at both shapes.
-func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared bool) {
+// take works out the capacity of an hour that was rehearsed: by the model, or as a search measured the server (by). A search whose window is not known
+// says the same of every hour.
+func (n *Need) take(search *Search, c Capacity, by *calibration, isShared bool) {
 	n.Binding = c.Binding
 	if c.PerS <= 0 {
 		n.isImpossible = true
+		return
+	}
+	n.isEndless = search != nil && search.HighPerS == nil
+	if search != nil && by == nil {
+		n.centre, n.below = math.Log(search.PerS), math.Log(search.PerS/search.LowPerS)
+		if !n.isEndless {
+			n.above = math.Log(*search.HighPerS / search.PerS)
+		}
+		if search.Origin != Measured {
+			n.below, n.above = math.Hypot(n.below, min(c.Slow, 0)), math.Hypot(n.above, max(c.Fast, 0))
+		}
+		n.set(search.Origin != Measured && c.Slow <= impossible)
 		return
 	}
 	c.PerS /= n.fleets.of(c.Replicas)
@@ -218,46 +238,20 @@ func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared boo
 		own = math.Hypot(own, sharedApart*c.Gain)
 	}
 	n.chance = own
-	if search == nil {
-		n.centre, n.below, n.above = math.Log(c.PerS), math.Hypot(min(c.Slow, 0), own), math.Hypot(max(c.Fast, 0), own)
-		n.isImpossible = false
-		n.set(c.Slow <= impossible)
-		return
+	if by != nil {
+		n.Correction = new(c.PerS / search.PerS)
+		own = math.Hypot(own, by.besides(c))
 	}
-	n.centre, n.below, n.above = math.Log(search.PerS), math.Log(search.PerS/search.LowPerS), 0
-	if search.HighPerS != nil {
-		n.above = math.Log(*search.HighPerS / search.PerS)
-	} else {
-		n.isEndless = true
-	}
-	var model [2]float64 // half widths below and above by what the model may be wrong
-	switch {
-	case measured == nil || measured.PerS <= 0: // nothing is known of the window's shape
-		own = 0
-	default:
-		correction := math.Log(c.PerS / measured.PerS)
-		n.centre += correction
-		ratio := math.Exp(correction)
-		n.Correction = &ratio
-		// A common error of all steps cancels as far as both shapes feel it alike; prompts and decoding may also be wrong by themselves.
-		prompts, decoding := c.Tilt-measured.Tilt, (c.Slow-c.Tilt)-(measured.Slow-measured.Tilt)
-		model[0] = math.Hypot(prompts, decoding)
-		model[1] = model[0]
-		own = math.Hypot(own, measured.Seeds) // the window's own requests were measured: it is no sample
-	}
-	if search.Origin != Measured { // the interval of such a search says nothing of how far the model is from real GPUs
-		model = [2]float64{min(c.Slow, 0), max(c.Fast, 0)}
-	}
-	n.below, n.above = math.Hypot(n.below, math.Hypot(model[0], own)), math.Hypot(n.above, math.Hypot(model[1], own))
-	if n.Correction != nil {
-		n.below, n.above = correctedWider*n.below, correctedWider*n.above
-	}
-	n.set(search.Origin != Measured && c.Slow <= impossible)
+	n.centre, n.below, n.above = math.Log(c.PerS), math.Hypot(min(c.Slow, 0), own), math.Hypot(max(c.Fast, 0), own)
+	n.set(c.Slow <= impossible)
 }
 
-// correctedWider widens the interval of a corrected capacity. Without it 80 % of the intervals of the study held the truth in place of 90 %
-// (docs/headroom.md): two rehearsals differ by more than their parts add up to.
-const correctedWider = 1.25
+// besides is what a search leaves open of an hour, half a width in ln: which requests its window drew, and whether prompts or decoding are off. An error of prompts by the
+// band, with an error of all steps that hides it from the search, changes an hour that feels the two in another proportion.
+func (by *calibration) besides(c Capacity) float64 {
+	felt := min(max(c.Slow, -3)/min(by.window.Slow, -1e-3), 10)
+	return math.Hypot(felt*by.window.Seeds, max(c.Tilt, -3)-felt*max(by.window.Tilt, -3))
+}
 
 // impossible is the ln of a capacity over the centre that stands for none at all: JSON has no infinity.
 var impossible = math.Log(1e-9)

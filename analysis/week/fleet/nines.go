@@ -29,8 +29,8 @@ func (answer *Answer) Nines(ctx context.Context, a Asked, shares ...float64) (al
 	}
 	r := a.rehearser()
 	for _, within := range shares {
-		server := a.Server
-		server.Objectives, server.Replicas = atShare(a.Server.Objectives, within), need.Capacity.Replicas
+		server := answer.server
+		server.Objectives, server.Replicas = atShare(server.Objectives, within), need.Capacity.Replicas
 		c, err := r.nine(ctx, &server, answer.shape, within)
 		if err != nil {
 			return nil, err

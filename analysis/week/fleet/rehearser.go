@@ -81,35 +81,18 @@ func (r *rehearser) fleets(ctx context.Context, groups []group, of []int, hours 
 	return r.ratios(ctx, groups[best].shape, groups[best].capacity)
 }
 
-// rehearseAll fills the capacity of each group, and says that of the search's window, which is as old as the search and was sent to as many replicas
-// as that had; nil: there is none.
-func (r *rehearser) rehearseAll(ctx context.Context, groups []group) (measured *Capacity, err error) {
-	all := len(groups)
-	if r.Search != nil && r.Search.Window != nil {
-		all++
-	}
+// rehearseAll fills the capacity of each group.
+func (r *rehearser) rehearseAll(ctx context.Context, groups []group) error {
 	done := 0
-	err = r.inParallel(ctx, all, func(i int) (err error) {
-		server, shape := r.Server, Shape{}
-		if i == len(groups) {
-			server.Replicas, shape = int(r.Search.replicas), *r.Search.Window
-		} else {
-			shape = groups[i].shape
-		}
-		c, err := r.rehearse(ctx, server, shape)
+	return r.inParallel(ctx, len(groups), func(i int) (err error) {
+		groups[i].capacity, err = r.rehearse(ctx, r.Server, groups[i].shape)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if done++; r.Told != nil {
-			r.Told(done, all)
-		}
-		if i == len(groups) {
-			measured = &c
-		} else {
-			groups[i].capacity = c
+			r.Told(done, len(groups))
 		}
 		return err
 	})
-	return measured, err
 }
 
 // inParallel does n things on as many threads as there are. The first error ends it.

@@ -155,12 +155,12 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	sentence := func(hour Hour) string {
 		a := Asked{Server: quick(), Hours: []Hour{hour}, Search: s, WeekEnd: weekEnd}
 		answer := Answer{Hours: make([]Need, 1), Busiest: -1}
-		if err := answer.rests(t.Context(), a.rehearser(), nil, nil, &Capacity{PerS: 1}); err != nil {
+		if err := answer.rests(t.Context(), a.rehearser(), nil, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		return answer.Basis.Sentence
 	}
-	want := "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), corrected to each hour's lengths by rehearsal; it is 52 days old."
+	want := "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), and each hour is rehearsed with a server as fast as that one; it is 52 days old."
 	if got := sentence(Hour{Shape: *s.Window}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -168,7 +168,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	for i := range other.Requests {
 		other.Requests[i].InputTokens = 5000
 	}
-	want = "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), corrected by rehearsal, because this week's lengths are others (distance 1.00); it is 52 days old."
+	want = "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), and each hour is rehearsed with a server as fast as that one; this week's lengths are others (distance 1.00); it is 52 days old."
 	if got := sentence(Hour{Shape: other}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -24,6 +24,9 @@ type Server struct {
 	Band       float64       // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
 	Objectives []capacity.Objective
 
+	// How much longer or shorter all steps may be, in ln; 0: by the Band.
+	Slower, Faster float64
+
 	requests int // played at each point; 0: playedRequests
 }
 
@@ -36,8 +39,8 @@ type Capacity struct {
 	HighPerS float64 `json:"high_per_s"`
 	Binding  string  `json:"binding,omitempty"` // the objective that ends it; empty: the server no longer keeps up
 
-	// What the interval is made of, in ln, half of its width each. Slow is of a server whose steps are longer by the whole band, Fast of one whose steps are as much
-	// shorter, Tilt of one whose prompts alone take so much longer. Seeds is by the seeds, Sample by the number of requests, Uneven by how
+	// What the interval is made of, in ln, half of its width each. Slow is of a server whose steps are as much longer as they may be, Fast of one whose steps
+	// are as much shorter, Tilt of one whose prompts alone take longer by the band. Seeds is by the seeds, Sample by the number of requests, Uneven by how
 	// well it is known how unevenly they come.
 	Slow   float64 `json:"slow"`
 	Fast   float64 `json:"fast"`
@@ -71,7 +74,7 @@ const (
 func (s *Server) key(shape *Shape) string {
 	h := sha256.New()
 	e := s.Engine
-	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.played(), s.size(), s.Routing)
+	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.Slower, s.Faster, s.played(), s.size(), s.Routing)
 	for _, step := range probes {
 		fmt.Fprintln(h, e.StepTime(step))
 	}
@@ -175,6 +178,7 @@ const least, densest = 0.003, 1.25
 // capacity at the speeds that make the interval.
 func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 	by := math.Log1p(r.server.Band)
+	slower, faster := cmp.Or(r.server.Slower, by), cmp.Or(r.server.Faster, by)
 	c.Replicas, c.Most = r.replicas, r.mostPerS/float64(r.replicas)
 	centre, err := r.centre(r.server.requests == 0)
 	if err != nil {
@@ -193,7 +197,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		to    *float64
 		shift capacity.Shift
 		guess float64
-	}{{&c.Slow, capacity.Shift{All: by}, centre.Ln - by}, {&c.Fast, capacity.Shift{All: -by}, centre.Ln + by}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
+	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
 		got, err := r.at(other.shift, other.guess, false)
 		if err != nil {
 			return c, err
@@ -204,7 +208,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		return c, err
 	}
 	// A request with more work is like longer steps.
-	c.Gain = max(1, -max(c.Slow, -3)/by)
+	c.Gain = max(1, -max(c.Slow, -3)/slower)
 	c.Sample = twoSided * r.shape.sampling() * c.Gain
 	half := c.own()
 	c.LowPerS = c.PerS * math.Exp(-math.Hypot(min(c.Slow, 0), half))

@@ -275,7 +275,11 @@ func (s *studied) search(t testing.TB, seed uint64, requests int) *Search {
 	if math.IsInf(limit.Ln, 0) {
 		return nil
 	}
-	perS := math.Exp(limit.Ln) * most / 2
+	// The server stalls now and then while it is searched, as it does in production.
+	perS := truth(t, *s.window, s.true, 1, s.server.Objectives, math.Exp(limit.Ln)*most/2, requests)
+	if perS == 0 {
+		return nil
+	}
 	const half = 0.08
 	perS *= math.Exp(half / twoSided * rand.New(rand.NewPCG(seed, 0x5ea)).NormFloat64())
 	high := perS * math.Exp(half)
