@@ -432,7 +432,7 @@ func (f *facts) since() prose {
 	said := plain("Last week’s page rests on something else or is not kept. ")
 	switch {
 	case v.LastKind == "":
-	case v.LastKind == v.Kind && sameNumber(v.LastReplicas, v.Replicas):
+	case v.LastKind == v.Kind && (v.Kind != week.Buy || sameNumber(v.LastReplicas, v.Replicas)):
 		said = plain("As last week. ")
 	default:
 		said = plain("Last week’s page said " + f.lastVerdict() + ". ")

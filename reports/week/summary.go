@@ -57,31 +57,32 @@ type summary struct {
 	Service  string `json:"service"`
 	TimeZone string `json:"time_zone"`
 	week.Sums
-	FailedRequests    int64    `json:"failed_requests"` // of requests: failed or without an answer
-	Replicas          int      `json:"paid_replicas"`   // at the week's end
-	GPUsPerReplica    int      `json:"gpus_per_replica"`
-	RequestsGrowth    *float64 `json:"requests_growth_ratio"`
-	LowRequestsGrowth *float64 `json:"low_requests_growth_ratio"`
-	HighRequests      *float64 `json:"high_requests_growth_ratio"`
-	TokensGrowth      *float64 `json:"tokens_growth_ratio"`
-	LowTokensGrowth   *float64 `json:"low_tokens_growth_ratio"`
-	HighTokensGrowth  *float64 `json:"high_tokens_growth_ratio"`
-	ForecastPeak      *float64 `json:"forecast_peak_rate_per_s"` // of next week
-	LowForecastPeak   *float64 `json:"low_forecast_peak_rate_per_s"`
-	HighForecastPeak  *float64 `json:"high_forecast_peak_rate_per_s"`
-	NaivePeak         *float64 `json:"naive_forecast_peak_rate_per_s"`
-	LowNaivePeak      *float64 `json:"low_naive_forecast_peak_rate_per_s"`
-	HighNaivePeak     *float64 `json:"high_naive_forecast_peak_rate_per_s"`
-	NextReplicaWeek   *string  `json:"next_replica_week"`     // null: none is in sight
-	EarliestReplica   *string  `json:"earliest_replica_week"` // by the upper edge of the band
-	Do                week.Do  `json:"do"`
-	Version           string   `json:"version"`
+	FailedRequests    int64        `json:"failed_requests"` // of requests: failed or without an answer
+	Replicas          int          `json:"paid_replicas"`   // at the week's end
+	GPUsPerReplica    int          `json:"gpus_per_replica"`
+	RequestsGrowth    *float64     `json:"requests_growth_ratio"`
+	LowRequestsGrowth *float64     `json:"low_requests_growth_ratio"`
+	HighRequests      *float64     `json:"high_requests_growth_ratio"`
+	TokensGrowth      *float64     `json:"tokens_growth_ratio"`
+	LowTokensGrowth   *float64     `json:"low_tokens_growth_ratio"`
+	HighTokensGrowth  *float64     `json:"high_tokens_growth_ratio"`
+	ForecastPeak      *float64     `json:"forecast_peak_rate_per_s"` // of next week
+	LowForecastPeak   *float64     `json:"low_forecast_peak_rate_per_s"`
+	HighForecastPeak  *float64     `json:"high_forecast_peak_rate_per_s"`
+	NaivePeak         *float64     `json:"naive_forecast_peak_rate_per_s"`
+	LowNaivePeak      *float64     `json:"low_naive_forecast_peak_rate_per_s"`
+	HighNaivePeak     *float64     `json:"high_naive_forecast_peak_rate_per_s"`
+	NextReplicaWeek   *string      `json:"next_replica_week"`     // null: none is in sight
+	EarliestReplica   *string      `json:"earliest_replica_week"` // by the upper edge of the band
+	Verdict           week.Verdict `json:"verdict"`
+	Do                week.Do      `json:"do"`
+	Version           string       `json:"version"`
 }
 
 // JSON is summary.json: every headline figure in base units, for a dashboard or a gate.
 func JSON(r *week.Report) ([]byte, error) {
 	f := newFacts(r)
-	s := summary{Schema: summarySchema, Service: r.Service, TimeZone: r.TimeZone, Sums: r.Sums, FailedRequests: r.FailedRequests, Replicas: f.Paid, GPUsPerReplica: r.Deployment.GPUsPerReplica, Do: r.Do, Version: r.Version}
+	s := summary{Schema: summarySchema, Service: r.Service, TimeZone: r.TimeZone, Sums: r.Sums, FailedRequests: r.FailedRequests, Replicas: f.Paid, GPUsPerReplica: r.Deployment.GPUsPerReplica, Verdict: r.Verdict, Do: r.Do, Version: r.Version}
 	s.Sums.Sentence = f.headline()
 	if c := f.change("requests"); c != nil {
 		s.RequestsGrowth, s.LowRequestsGrowth, s.HighRequests = c.Ratio, c.Low, c.High
