@@ -88,6 +88,9 @@ forecast-backtest: ## forecasts of weekly peaks against what came: 150 seeded se
 headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds the truth: 200 seeded services (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
 
+twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows (a quarter of an hour of CPU)
+	TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -run TestTwelveWeeks -count=1 -v -timeout 90m
+
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
@@ -140,7 +143,7 @@ ALONE        := test-vllm
 SERIES       := ./analysis ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
-LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage soak
+LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage twelve-weeks soak
 
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md docs/evidence.html
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
@@ -158,6 +161,7 @@ paths-vllm-capacity      := internal/proof/realvllm analysis/capacity
 paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
 paths-headroom-coverage  := analysis/week/fleet
+paths-twelve-weeks       := analysis/week internal/proof/weeks
 paths-soak               := replay ingest internal/store/warehouse internal/store/published internal/serve internal/privacy internal/proof/soak
 
 proof: $(EMPTY) ## every proof, due or not, and a record of each that passes (an hour)

@@ -277,7 +277,7 @@ func (m *maker) samplesOf(week service.Week, d demand) (samples []byte, err erro
 }
 
 // demandVersion changes when the same rows would be added up to something else, or another sample would be drawn of an hour.
-const demandVersion = 8
+const demandVersion = 9
 
 // demandKey names the rows that the demand of a week rests on.
 func demandKey(week service.Week, parts []part) (key string, ids []int64) {

@@ -192,7 +192,26 @@ func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 	if len(few) > 0 {
 		join(together(hours, few), few[0], few)
 	}
+	pool(hours, groups, of, order)
 	return groups, of
+}
+
+// pool makes the shape of a group whose hour has few requests one of several of its hours, the busiest first, until there are enough: what one quiet hour
+// happened to bring must not decide.
+func pool(hours []Hour, groups []group, of, order []int) {
+	members := make([][]int, len(groups))
+	drawn := make([]int, len(groups))
+	for _, i := range order {
+		if g := of[i]; g >= 0 && drawn[g] < Enough {
+			members[g] = append(members[g], i)
+			drawn[g] += len(hours[i].Shape.Requests)
+		}
+	}
+	for g := range groups {
+		if len(members[g]) > 1 {
+			groups[g].shape = together(hours, members[g]).usable()
+		}
+	}
 }
 
 // together is one shape of several hours, one after the other.

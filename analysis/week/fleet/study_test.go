@@ -119,10 +119,15 @@ var uneven = engine.Noise{StepSD: 0.05, StallEvery: 30 * time.Second, Stall: 150
 // truth is the rate that a fleet takes of a traffic, over its replicas, by long rehearsals of the servers themselves with requests of their own: nothing
 // here is the code that is tested. guess is where it looks first.
 func truth(t testing.TB, f traffic, engine engine.Config, replicas int, objectives []capacity.Objective, guess float64, requests int) float64 {
+	return limitOf(t, engine, replicas, objectives, guess, func(perS float64) []plan.Request {
+		return f.draw(perS, plan.FromSeconds(max(float64(requests)/perS, 600)), 0x7247)
+	})
+}
+
+// limitOf is the rate, over the replicas, up to which servers that vary and stall hold their objectives, where draw makes the requests of a rate.
+func limitOf(t testing.TB, engine engine.Config, replicas int, objectives []capacity.Objective, guess float64, draw func(perS float64) []plan.Request) float64 {
 	excess := func(ln float64) float64 {
-		perS := math.Exp(ln) * float64(replicas)
-		span := plan.FromSeconds(max(float64(requests)/perS, 600))
-		planned := f.draw(perS, span, 0x7247)
+		planned := draw(math.Exp(ln) * float64(replicas))
 		misses := make([]float64, len(objectives))
 		n := 0.0
 		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, func(yield func(plan.Request, error) bool) {
@@ -275,8 +280,21 @@ func (s *studied) search(t testing.TB, seed uint64, requests int) *Search {
 	if math.IsInf(limit.Ln, 0) {
 		return nil
 	}
-	// The server stalls now and then while it is searched, as it does in production.
-	perS := truth(t, *s.window, s.true, 1, s.server.Objectives, math.Exp(limit.Ln)*most/2, requests)
+	// The server stalls now and then while it is searched, as it does in production. The window is sent several times, another part of it each time.
+	perS := limitOf(t, s.true, 1, s.server.Objectives, math.Exp(limit.Ln)*most/2, func(perS float64) (all []plan.Request) {
+		for n := range uint64(requests/len(window) + 1) {
+			part, err := plan.Scaled(window, plan.ScaledBy(perS/(most/2), false, seed+n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range part {
+				r.Due += time.Duration(n) * 10 * time.Minute
+				r.Seq = int64(len(all))
+				all = append(all, r)
+			}
+		}
+		return all
+	})
 	if perS == 0 {
 		return nil
 	}

@@ -1,0 +1,220 @@
+//go:build coverage
+
+package weeks
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/fixtures/seeded"
+)
+
+const slo = "schema: tidemark.slo/2\nname: slo\nobjectives:\n  - {metric: ttft_from_due, percentile: 99, at_most: %s}\n"
+
+// long are questions about documents to a 70B model, short chats with an 8B.
+var (
+	long  = seeded.Class{Share: 1, Input: seeded.Lengths{Median: 14_000, Sigma: 0.3, Most: 31_000}, Output: seeded.Lengths{Median: 60, Sigma: 0.4, Most: 400}}
+	short = seeded.Class{Share: 1, Input: seeded.Lengths{Median: 900, Sigma: 0.8, Most: 16_000}, Output: seeded.Lengths{Median: 250, Sigma: 0.6, Most: 2_000}}
+)
+
+// TestTwelveWeeks makes the page of each of twelve weeks, Monday after Monday, as a CronJob would. TIDEMARK is the program.
+func TestTwelveWeeks(t *testing.T) {
+	for _, one := range []struct {
+		name       string
+		deployment string
+		replicas   int
+		atMost     string
+		perS       float64
+		growth     float64
+		class      seeded.Class
+		isCounted  bool // by the servers: no trace
+		least      int  // changes of the verdict
+		most       int
+	}{
+		{name: "one-slot", deployment: "{gpu: H100, model: llama-3.1-8b, max_num_seqs: 1}", replicas: 2, atMost: "3s", perS: 0.07, class: short, most: 1},
+		{name: "documents", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 3, atMost: "12s", perS: 0.57, class: long, most: 1},
+		{name: "counters", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 3, atMost: "12s", perS: 0.57, class: long, isCounted: true, most: 1},
+		{name: "growing", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 4, atMost: "12s", perS: 0.6, growth: 0.03, class: long, least: 1, most: 3},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			zone := time.UTC
+			begin := time.Date(2026, 8, 3, 0, 0, 0, 0, zone)
+			service := seeded.Service{Seed: 11, Zone: zone, Begin: begin, RatePerS: one.perS, Shape: seeded.OfficeHours(0.27), Growth: one.growth, Noise: 0.03, Classes: []seeded.Class{one.class}}
+			h := home{t, t.TempDir()}
+			traffic := "traffic: [weeks]"
+			var csv bytes.Buffer
+			if err := service.Write(&csv, begin.AddDate(0, 0, -21), begin.AddDate(0, 0, 84)); err != nil {
+				t.Fatal(err)
+			}
+			if one.isCounted {
+				traffic = "metrics: http://prometheus:9090"
+				h.write(one.name+".prometheus.jsonl", collected(t, one.name, csv.Bytes()))
+				h.run("ingest", one.name+".prometheus.jsonl")
+			} else {
+				h.write("weeks.csv", csv.Bytes())
+				h.run("ingest", "weeks.csv")
+			}
+			h.write("slo.yaml", fmt.Appendf(nil, slo, one.atMost))
+			h.write("service.yaml", fmt.Appendf(nil, "service: %s\ntime_zone: UTC\n%s\ndeployment: %s\nreplicas: %d\nslo: slo.yaml\n", one.name, traffic, one.deployment, one.replicas))
+			changes, last := 0, ""
+			for n := range 12 {
+				_, week := begin.AddDate(0, 0, 7*n).ISOWeek()
+				h.run("report", "--service", "service.yaml", "--week", fmt.Sprintf("2026-W%d", week), "--output", "page.html", "--force", "--summary", "summary")
+				var said struct {
+					Sentence string  `json:"sentence"`
+					Peak     float64 `json:"peak_rate_per_s"`
+					Verdict  struct {
+						Kind     string `json:"kind"`
+						Replicas *int   `json:"advised_replicas"`
+						Cautious *int   `json:"cautious_advised_replicas"`
+						Needed   *int   `json:"needed_replicas"`
+					} `json:"verdict"`
+				}
+				text, err := os.ReadFile(filepath.Join(h.dir, "summary", "summary.json"))
+				if err == nil {
+					err = json.Unmarshal(text, &said)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := said.Verdict
+				fmt.Printf("%-10s W%d peak %.3f/s needed %s: %s %s (cautious %s): %s\n", one.name, week, said.Peak, number(v.Needed), v.Kind, number(v.Replicas), number(v.Cautious), said.Sentence)
+				// The verdict is what to do: the kind, and how many to buy.
+				verdict := v.Kind
+				if v.Kind == "buy" {
+					verdict += number(v.Replicas)
+				}
+				if last != "" && verdict != last {
+					changes++
+				}
+				last = verdict
+			}
+			if changes < one.least || changes > one.most {
+				t.Errorf("%d changes of the verdict, want %d to %d", changes, one.least, one.most)
+			}
+		})
+	}
+}
+
+func number(n *int) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.Itoa(*n)
+}
+
+// home is a folder with a warehouse.
+type home struct {
+	t   *testing.T
+	dir string
+}
+
+func (h home) write(name string, text []byte) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, name), text, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h home) run(args ...string) {
+	h.t.Helper()
+	command := exec.Command(os.Getenv("TIDEMARK"), args...)
+	command.Dir = h.dir
+	if out, err := command.CombinedOutput(); err != nil {
+		h.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// collected is what a Prometheus that scrapes every two minutes says of one server that takes these requests.
+func collected(t *testing.T, service string, csv []byte) []byte {
+	t.Helper()
+	const every = 120
+	bounds := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
+	names := []string{"request_success_total", "prompt_tokens_total", "generation_tokens_total"}
+	lengths := []string{"request_prompt_tokens", "request_generation_tokens"}
+	values := make([]float64, len(names)+len(lengths)*(len(bounds)+1))
+	points := make([][]string, len(values))
+	var at int64
+	look := func() {
+		for i, v := range values {
+			points[i] = append(points[i], fmt.Sprintf(`[%d,"%g"]`, at, v))
+		}
+		at += every
+	}
+	lines := bufio.NewScanner(bytes.NewReader(csv))
+	lines.Scan()
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ",")
+		arrived, err := time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at == 0 {
+			at = arrived.Truncate(24*time.Hour).Unix() + 37 // scrapes are at no round second
+		}
+		for arrived.Unix() >= at {
+			look()
+		}
+		values[0]++
+		for i, field := range fields[1:] {
+			n, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[1+i] += n
+			for b, bound := range bounds {
+				if n <= bound {
+					values[len(names)+i*(len(bounds)+1)+b]++
+				}
+			}
+			values[len(names)+i*(len(bounds)+1)+len(bounds)]++
+		}
+	}
+	look()
+	first, last := points[0][0][1:11], fmt.Sprint(at-every)
+	instant := func(unix string) string {
+		s, _ := strconv.ParseInt(unix, 10, 64)
+		return time.Unix(s, 0).UTC().Format(time.RFC3339)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"schema":"tidemark.collect/1","collect_id":%q,"service":%q,"url":"http://prometheus:9090","selector":"","counter_step_s":60,"gpu_step_s":300,"histogram_step_s":900,"started_at":%q,"tidemark_version":"0.1.0"}`+"\n", service, service, instant(last))
+	result := func(group string, step int, name string, series []string) {
+		fmt.Fprintf(&out, `{"asked":{"group":%q,"from":%q,"until":%q,"step_s":%d,"query":"{__name__=~\"vllm:%s\"}","series":%d},"status":"success","data":{"resultType":"matrix","result":[%s]}}`+"\n",
+			group, instant(first), instant(last), step, name, len(series), strings.Join(series, ","))
+	}
+	for i, name := range names {
+		more := ""
+		if i == 0 {
+			more = `,"finished_reason":"stop"`
+		}
+		result("counters", 60, name, []string{fmt.Sprintf(`{"metric":{"__name__":"vllm:%s","instance":"a:8000","model_name":"m"%s},"values":[%s]}`, name, more, strings.Join(points[i], ","))})
+	}
+	for i, name := range lengths {
+		var series []string
+		for b := range len(bounds) + 1 {
+			le := "+Inf"
+			if b < len(bounds) {
+				le = fmt.Sprintf("%g", bounds[b])
+			}
+			every15 := []string{}
+			for k, p := range points[len(names)+i*(len(bounds)+1)+b] {
+				if k%8 == 0 {
+					every15 = append(every15, p)
+				}
+			}
+			series = append(series, fmt.Sprintf(`{"metric":{"__name__":"vllm:%s_bucket","instance":"a:8000","model_name":"m","le":%q},"values":[%s]}`, name, le, strings.Join(every15, ",")))
+		}
+		result("histograms", 900, name+"_bucket", series)
+	}
+	return out.Bytes()
+}
