@@ -106,6 +106,7 @@ var floor = map[string]int{
 	"replay/pods":                            0,
 	"internal/proof/peers":                   0,
 	"internal/proof/soak":                    0,
+	"internal/proof/weeks":                   0,
 	"internal/proof/chromium":                0,
 	"ingest/collect":                         2,
 	"internal/proof/realprometheus":          0,
