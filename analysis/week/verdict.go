@@ -24,7 +24,7 @@ import (
 
 // Kinds of verdicts.
 const (
-	Buy     = "buy"     // more than are paid for, whatever the model's error
+	Buy     = "buy"     // more than are paid for
 	Order   = "order"   // they will be too few before an order made now could serve
 	Measure = "measure" // enough, or too few if the model is off: nobody knows before it is measured
 	Hold    = "hold"    // what is paid for is enough
@@ -36,7 +36,7 @@ type Verdict struct {
 	Kind         string  `json:"kind"`
 	Replicas     *int    `json:"advised_replicas"`               // nil: not known
 	Cautious     *int    `json:"cautious_advised_replicas"`      // at the low end of the capacity; nil: no number is enough there
-	LastKind     string  `json:"last_kind,omitempty"`            // of the page of last week; empty: there is none that compares
+	LastKind     string  `json:"last_kind,omitempty"`            // of the page of last week; empty: none is kept
 	LastReplicas *int    `json:"last_advised_replicas"`          // likewise
 	LastCautious *int    `json:"last_cautious_advised_replicas"` // likewise
 	Needed       *int    `json:"needed_replicas"`                // in this week's fullest hour
@@ -137,7 +137,7 @@ func (m *maker) fillVerdict() error {
 		return err
 	}
 	v.Since = m.since(printed)
-	if printed != nil && m.changedModel(printed) == "" {
+	if printed != nil {
 		v.LastKind, v.LastReplicas, v.LastCautious = printed.Verdict.Kind, printed.Verdict.Replicas, printed.Verdict.Cautious
 	}
 	chance := m.answer.Chance(peakSD(r.Before))
@@ -175,7 +175,8 @@ func (r *Report) OrdersBy() string {
 	return ""
 }
 
-// advised is what stands of last week's advice: of its page, or of what it needed where there is no page that compares.
+// advised is what stands of last week's advice: of its page, or of what it needed where no page is kept. Both weeks are by this week's SLO, deployment
+// and estimates, so that a page that rested on others is held to these.
 func (m *maker) advised(chance float64, pick func(middle, cautious *int) *int, printed *int) *int {
 	this, last := m.answer, m.answer.Before
 	of := func(a *fleet.Answer, load float64) *int { return pick(a.NeededAt(load)) }
@@ -236,7 +237,7 @@ func (m *maker) printedBefore() (*Report, error) {
 	return printed, err
 }
 
-// changedModel says in what the page of last week rests on something else than this one's, so that its advice does not compare; empty: in nothing.
+// changedModel says in what the page of last week rests on something else than this one's; empty: in nothing.
 func (m *maker) changedModel(printed *Report) string {
 	var changed []string
 	for _, is := range []struct {

@@ -429,7 +429,7 @@ func (f *facts) since() prose {
 	if len(v.Since) == 0 {
 		return nil
 	}
-	said := plain("Last week’s page rests on something else or is not kept. ")
+	said := plain("Last week’s page is not kept. ")
 	switch {
 	case v.LastKind == "":
 	case v.LastKind == v.Kind && (v.Kind != week.Buy || sameNumber(v.LastReplicas, v.Replicas)):
