@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/show"
 )
 
@@ -81,8 +82,9 @@ func buy(r *Report) *Do {
 	v, paid := r.Verdict, r.paidNow()
 	switch v.Kind {
 	case Order:
-		return &Do{Verb: "buy", Rule: RuleBuy, Text: fmt.Sprintf("Order %s now: %s will be too few in %s by the forecast, and what is ordered now serves in %s.",
-			r.gpus(1), counting(paid, "replica"), r.OrdersBy(), r.LeadUntil)}
+		text := fmt.Sprintf("Order %s now: by the forecast %s will be too few from %s on, and what is ordered now serves from %s on.",
+			r.gpus(1), counting(paid, "replica"), r.monday(r.OrdersBy()), r.monday(r.LeadUntil))
+		return &Do{Verb: "buy", Rule: RuleBuy, Text: text + r.ifLow()}
 	case Buy:
 	default:
 		return nil
@@ -117,10 +119,25 @@ func buy(r *Report) *Do {
 	case prevents != "":
 		text += " It " + prevents + "."
 	}
-	if !r.isMeasured() && v.Cautious != nil && *v.Cautious > *v.Replicas {
-		text += fmt.Sprintf(" Nobody measured that capacity: if it is at the low end of its interval, %s are needed.", show.Count(*v.Cautious))
+	return &Do{Verb: "buy", Rule: RuleBuy, Text: text + r.ifLow()}
+}
+
+// ifLow is how many replicas are needed if a capacity that nobody measured is at the low end of its interval, where that is more.
+func (r *Report) ifLow() string {
+	v := r.Verdict
+	if r.isMeasured() || v.Cautious == nil || *v.Cautious <= *v.Replicas {
+		return ""
 	}
-	return &Do{Verb: "buy", Rule: RuleBuy, Text: text}
+	return fmt.Sprintf(" Nobody measured that capacity: if it is at the low end of its interval, %s are needed.", show.Count(*v.Cautious))
+}
+
+// monday is the first day of a week.
+func (r *Report) monday(week string) string {
+	w, err := service.ParseWeek(week, r.zone())
+	if err != nil {
+		return week
+	}
+	return w.Start().Format("2 January")
 }
 
 // gpus are so many replicas with the GPUs that they are: 2 replicas (4 H100).

@@ -102,7 +102,7 @@ func TestRecommendations(t *testing.T) {
 		{"two weeks ahead, and an order takes six", func(r *Report) {
 			r.LeadUntil = "2026-W53"
 			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2026-W49"}}
-		}, "buy", RuleBuy, 0, "Order 1 replica (2 H100) now: 2 replicas will be too few in 2026-W49 by the forecast, and what is ordered now serves in 2026-W53."},
+		}, "buy", RuleBuy, 0, "Order 1 replica (2 H100) now: by the forecast 2 replicas will be too few from 30 November on, and what is ordered now serves from 28 December on."},
 		{"far ahead", func(r *Report) {
 			r.LeadUntil = "2026-W53"
 			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2027-W01"}}

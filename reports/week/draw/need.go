@@ -172,8 +172,14 @@ func (n needs) notes(s *sheet, r *week.Report) (notes []note, at []plot.Point) {
 			short = fmt.Sprintf("%s: %s to %s GPUs", name, show.Count(n.centre[b]), show.Count(n.high[b]))
 		}
 		class, sign := "s", "○ "
-		if n.high[b] > n.paid[b] {
-			class, sign, text, short = "x", "✕ ", text+fmt.Sprintf(": %s short", show.Count(n.high[b]-n.paid[b])), short+fmt.Sprintf(": %s short", show.Count(n.high[b]-n.paid[b]))
+		lacks := ""
+		switch {
+		case n.decisive[b] > n.paid[b]:
+			lacks, class, sign = fmt.Sprintf(": %s short", show.Count(n.decisive[b]-n.paid[b])), "x", "✕ "
+		case n.high[b] > n.paid[b]:
+			lacks = fmt.Sprintf(": may be %s short", show.Count(n.high[b]-n.paid[b]))
+		}
+		if text, short = text+lacks, short+lacks; class == "x" {
 			if !s.isNarrow {
 				text, short = sign+text, sign+short
 			}
@@ -206,7 +212,7 @@ func brokenHours(r *week.Report) []int {
 // brokeBy names the symptom that was there when the SLO broke.
 func brokeBy(r *week.Report, broken []int) string {
 	for _, sy := range r.Symptoms {
-		if sy.First == nil || sy.Last == nil || len(sy.Name) > 32 {
+		if sy.First == nil || sy.Last == nil || len(sy.Name) > 32 || !sy.IsConfirmed() {
 			continue
 		}
 		if start := r.Hours[broken[0]].Start; !start.Before(*sy.First) && !start.After(*sy.Last) {
