@@ -1,14 +1,20 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof"
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
 
@@ -49,7 +55,7 @@ func TestAFleetOfOneSlotServers(t *testing.T) {
 			if err != nil || need.Needed == nil {
 				t.Fatalf("%s, %v/s: %+v, %v", routing, perS, need, err)
 			}
-			want := smallestFleet(t, oneSlot, routing, slow, perS)
+			want := smallest(t, oneSlot, routing, slow.draw(perS, plan.FromSeconds(6000/perS), 99), server.Objectives)
 			t.Logf("%s, %v/s: %d replicas (%d to %d), by hand %d", routing, perS, *need.Needed, *need.Fewest, *need.Most, want)
 			if math.Abs(float64(*need.Needed-want)) > 1 {
 				t.Errorf("%s, %v/s: %d replicas, want %d within one", routing, perS, *need.Needed, want)
@@ -58,11 +64,10 @@ func TestAFleetOfOneSlotServers(t *testing.T) {
 	}
 }
 
-// smallestFleet plays larger and larger fleets until the p99 of TTFT is within three seconds.
-func smallestFleet(t *testing.T, server engine.Config, routing string, f traffic, perS float64) int {
-	planned := f.draw(perS, plan.FromSeconds(6000/perS), 99)
+// smallest plays larger and larger fleets until every objective is kept.
+func smallest(t *testing.T, server engine.Config, routing string, planned []plan.Request, objectives []capacity.Objective) int {
 	for n := 1; ; n++ {
-		late, all := 0, 0
+		late, all := make([]float64, len(objectives)), make([]float64, len(objectives))
 		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: server, Replicas: n, Routing: routing}, func(yield func(plan.Request, error) bool) {
 			for _, r := range planned {
 				if !yield(r, nil) {
@@ -70,17 +75,81 @@ func smallestFleet(t *testing.T, server engine.Config, routing string, f traffic
 				}
 			}
 		}, func(r *rehearsal.Request) error {
-			all++
-			if r.TTFT().Seconds() > 3 {
-				late++
+			for j, o := range objectives {
+				value := r.TTFT()
+				if o.Metric == metric.TPOT {
+					value = r.TPOT()
+				}
+				if o.Class == "" || o.Class == r.Class {
+					all[j]++
+					if value.Seconds() > o.AtMost {
+						late[j]++
+					}
+				}
 			}
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if float64(late) <= 0.01*float64(all) {
+		isKept := true
+		for j, o := range objectives {
+			isKept = isKept && late[j] <= (1-o.Quantile)*all[j]
+		}
+		if isKept {
 			return n
 		}
 	}
+}
+
+// Chats of four turns, each of which repeats what was said before it, and beside them single requests of a class with a bound of its own. Sessions stay on their replica. The
+// replicas needed are those of a search by hand, within one.
+func TestFleetsOfSessionsAndClasses(t *testing.T) {
+	server := Server{Engine: engineOf(large), Band: 0.15, Replicas: 4, requests: 2500, Objectives: []capacity.Objective{
+		{Metric: metric.TTFTFromDue, Quantile: 0.95, AtMost: 1.5, Class: "chat"}, {Metric: metric.TTFTFromDue, Quantile: 0.95, AtMost: 15, Class: "batch"},
+		{Metric: metric.TPOT, Quantile: 0.95, AtMost: 0.045, Class: "chat"}}}
+	for _, perS := range []float64{3, 12, 24}[:proof.Many(2, 3)] {
+		shape := Shape{Requests: mixed(perS, 15*time.Minute, 1), Span: 15 * time.Minute}
+		need, err := server.NeedOf(t.Context(), shape, perS, nil)
+		if err != nil || need.Needed == nil {
+			t.Fatalf("%v/s: %+v, %v", perS, need, err)
+		}
+		caching := server.Engine
+		caching.EnablePrefixCaching = true
+		want := smallest(t, caching, "", mixed(perS, 30*time.Minute, 2), server.Objectives)
+		t.Logf("%v/s: %d replicas (%d to %d), by hand %d", perS, *need.Needed, *need.Fewest, *need.Most, want)
+		if math.Abs(float64(*need.Needed-want)) > 1 {
+			t.Errorf("%v/s: %d replicas, want %d within one", perS, *need.Needed, want)
+		}
+	}
+}
+
+// mixed draws half of the requests in chats of four turns half a minute apart, and half in a class of long ones.
+func mixed(perS float64, span time.Duration, seed uint64) (all []plan.Request) {
+	const block = 16
+	lengths := traffic{600, 150, 0.6, 0.5, 0}
+	for i, first := range lengths.draw(perS/8, span, seed) {
+		prompt := first.InputTokens
+		for turn := range 4 {
+			r := first
+			r.Due += time.Duration(turn) * 30 * time.Second
+			r.Session, r.Turn, r.Class, r.BlockTokens = fmt.Sprint("s", seed, " ", i), turn, "chat", block
+			r.InputTokens = prompt + turn*(first.OutputTokens+200)
+			for b := range r.InputTokens / block {
+				r.Blocks = append(r.Blocks, splitmix.Mix(seed<<40|uint64(i)<<16|uint64(b)))
+			}
+			if r.Due < span {
+				all = append(all, r)
+			}
+		}
+	}
+	for _, r := range (traffic{2500, 300, 0.5, 0.5, 0}).draw(perS/2, span, seed+100) {
+		r.Class = "batch"
+		all = append(all, r)
+	}
+	slices.SortStableFunc(all, func(a, b plan.Request) int { return cmp.Compare(a.Due, b.Due) })
+	for i := range all {
+		all[i].Seq = int64(i)
+	}
+	return all
 }
