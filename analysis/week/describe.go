@@ -12,6 +12,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/metric"
 	"tidemark/internal/deployment"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 )
@@ -41,6 +42,24 @@ func (m *maker) describe() error {
 		r.Replicas = []Replicas{{Replicas: f.Replicas[0].Replicas}}
 	}
 	return m.readPrice()
+}
+
+// commands are those that the page names, as they run where the report was made.
+func (m *maker) commands() Commands {
+	source := "SOURCE"
+	for _, s := range m.report.Sources {
+		if s.Role == "traffic" && s.DuplicateOf == "" {
+			source = s.Name
+			break
+		}
+	}
+	search := []string{"tidemark", "capacity", source, "--slo", m.file.SLO, "--base-url", cmp.Or(m.file.Server.BaseURL, "URL"), "--model", cmp.Or(m.file.Server.Model, "MODEL")}
+	for _, field := range deployment.Fields {
+		if value := field.Get(m.file.Deployment); value != nil && field.Flag != "hbm-bandwidth" {
+			search = append(search, "--"+field.Flag, fmt.Sprint(value))
+		}
+	}
+	return Commands{Search: escape.ShellWords(search), Collect: escape.ShellWords([]string{"tidemark", "collect", "--service", m.file.Path})}
 }
 
 // objectiveName is written as marts.slo does: p99 ttft_from_due.

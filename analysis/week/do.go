@@ -223,7 +223,10 @@ func measure(r *Report) *Do {
 	default:
 		return nil
 	}
-	do := &Do{Verb: "measure", Rule: RuleMeasure, Text: why}
+	do := &Do{Verb: "measure", Rule: RuleMeasure, Text: why, Command: r.Commands.Search}
+	if strings.Contains(why, "(tidemark collect)") {
+		do.Command = r.Commands.Collect
+	}
 	if r.isGappy() {
 		return do
 	}

@@ -219,6 +219,7 @@ func (m *maker) conclude() (err error) {
 	r := m.report
 	m.kept.sourceIDs = m.restsOn()
 	m.fillMoney()
+	r.Commands = m.commands()
 	if err := m.fillVerdict(); err != nil {
 		return err
 	}

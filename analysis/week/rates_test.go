@@ -200,10 +200,10 @@ func TestAWeekOfCollectedMetrics(t *testing.T) {
 		7: "missing",
 		// 190 requests, of 15 in five minutes and once 25: burst (11 x 15² + 25² - 190²/12) / 11 / (190/12).
 		// For a mean of 100 prompts lie above 24 in the bucket up to 50, and above 124 in that up to 200: (37.5 + 162.5) / 2. p99: 124 + 0.98 x 76.
-		8:  "190 in 19000 out 3800 peak 0.0833 burst 0.5263 50 198.48 25 39.7",
-		9:  "180 in 18000 out 3600 peak 0.05 burst 0 50 198.48 25 39.7",
+		8:  "190 in 19000 out 3800 peak 0.0833 burst ~ 50 198.48 25 39.7",
+		9:  "180 in 18000 out 3600 peak 0.05 burst ~ 50 198.48 25 39.7",
 		10: "missing", // 25 minutes were looked at
-		11: "180 in 18000 out 3600 peak 0.05 burst 0 50 198.48 25 39.7",
+		11: "180 in 18000 out 3600 peak 0.05 burst ~ 50 198.48 25 39.7",
 		12: "missing",
 	})
 	if s := figureOf(r.Shape.Quantiles[0].This); s != "50" {
@@ -410,9 +410,9 @@ select 5, 0, minute * 60_000_000_000, 'vllm:admission_rejections_total', 'instan
 	}
 	wantHours(t, hoursOf(f, week, d, m.parts), map[int]string{
 		// 250 requests, of 20 in five minutes and once 30: burst (11 x 20² + 30² - 250²/12) / 11 / (250/12).
-		8:  "250 in 19000 out 3800 peak 0.1 burst 0.4 50 198.48 25 39.7",
+		8:  "250 in 19000 out 3800 peak 0.1 burst ~ 50 198.48 25 39.7",
 		10: "missing",
-		11: "240 in 18000 out 3600 peak 0.0667 burst 0 50 198.48 25 39.7",
+		11: "240 in 18000 out 3600 peak 0.0667 burst ~ 50 198.48 25 39.7",
 	})
 	m.weeks = []weekOf{{week: week, demand: d}}
 	m.noteCounts(d)

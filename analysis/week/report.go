@@ -46,12 +46,19 @@ type Report struct {
 	Nines           []Nine    `json:"nines"`
 	Fullest         *Minute   `json:"fullest"` // minute with the most requests
 	// FailedRequests failed or have no answer: they are demand, and no length and no rehearsal has them.
-	FailedRequests int64   `json:"failed_requests"`
-	Verdict        Verdict `json:"verdict"`
-	LeadUntil      string  `json:"lead_until,omitempty"` // the week in which an order made now serves; empty: at once
-	Do             Do      `json:"do"`
-	Version        string  `json:"version"` // of the program
-	Drift          *Drift  `json:"drift"`   // of the time per token against the weeks before; nil: not known
+	FailedRequests int64    `json:"failed_requests"`
+	Commands       Commands `json:"commands"`
+	Verdict        Verdict  `json:"verdict"`
+	LeadUntil      string   `json:"lead_until,omitempty"` // the week in which an order made now serves; empty: at once
+	Do             Do       `json:"do"`
+	Version        string   `json:"version"` // of the program
+	Drift          *Drift   `json:"drift"`   // of the time per token against the weeks before; nil: not known
+}
+
+// Commands that the page tells a reader to run, for a shell.
+type Commands struct {
+	Search  string `json:"search"`  // for the capacity of one replica; URL and MODEL stand where the service file names no server
+	Collect string `json:"collect"` // of what is missing
 }
 
 // File is the service file as it was read.
@@ -469,6 +476,7 @@ type Do struct {
 	Text    string   `json:"text"` // one or two sentences
 	SavesUS *float64 `json:"saves_usd"`
 	Rule    string   `json:"rule"`
+	Command string   `json:"command,omitempty"` // that does it
 }
 
 // Drift says why the time per token changed against the same hours of the weeks before: measured = traffic times hardware.

@@ -1,6 +1,7 @@
 package week
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,8 +140,14 @@ func isDuring(s *week.Symptom, hours []time.Time) bool {
 // isLargelyMissing says that the busiest hour may well be among the missing ones.
 func (f *facts) isLargelyMissing() bool { return 10*f.Sums.MissingHours > len(f.Hours) }
 
-// collect is the command that fetches what a section lacks.
-func (f *facts) collect() string { return "tidemark collect --service " + escape.Shell(f.file()) }
+// collect is the command that fetches what a section lacks, and search the one that finds the capacity. Reports of earlier versions name neither.
+func (f *facts) collect() string {
+	return cmp.Or(f.Commands.Collect, "tidemark collect --service "+escape.Shell(f.file()))
+}
+
+func (f *facts) search() string {
+	return cmp.Or(f.Commands.Search, "tidemark capacity "+escape.Shell(f.trafficName())+" --base-url URL --model MODEL --slo FILE")
+}
 
 // byCollect is what is said before that command. A service file without a server has to name it first.
 func (f *facts) byCollect(text string) *lacks {
@@ -151,12 +158,6 @@ func (f *facts) byCollect(text string) *lacks {
 }
 
 var namesMetrics = regexp.MustCompile(`(?m)^metrics:`)
-
-// search is the command that finds the capacity.
-func (f *facts) search() string {
-	command := "tidemark capacity " + escape.Shell(f.trafficName()) + " --base-url URL --model MODEL --slo FILE"
-	return command
-}
 
 // file is the service file as a user would type it.
 func (f *facts) file() string {

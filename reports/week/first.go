@@ -15,11 +15,12 @@ type first struct {
 	Tiles    []tile
 	HasSigns bool
 	Do       template.HTML
+	Command  string // that does it
 }
 
 func firstView(f *facts) (first, string, error) {
 	figure, err := drawn("need", f)
-	v := first{Headline: f.headline(), RestsOn: f.restsOn(), Lede: f.lede(), Since: f.since(), Figure: figure, Tiles: f.tiles()}
+	v := first{Headline: f.headline(), RestsOn: f.restsOn(), Lede: f.lede(), Since: f.since(), Figure: figure, Tiles: f.tiles(), Command: f.Report.Do.Command}
 	for _, t := range v.Tiles {
 		v.HasSigns = v.HasSigns || t.Sign.Mark != ""
 	}

@@ -168,7 +168,7 @@ func TestASectionWithoutDataSaysWhatFetchesIt(t *testing.T) {
 	}{
 		{"no metrics of production", sample.NoMetrics(), []string{"tidemark collect --service chat.yaml"}},
 		{"the first week", sample.NoHistory(), []string{"tidemark collect --service chat.yaml --since 56d", "first week"}},
-		{"no capacity", sample.NoCapacity(), []string{"tidemark capacity chat-2026-47a.csv.zst --base-url URL --model MODEL --slo FILE"}},
+		{"no capacity", sample.NoCapacity(), []string{"tidemark capacity chat-traffic --slo slo.yaml --base-url URL --model MODEL --gpu H100"}},
 	} {
 		html := write(t, c.r)
 		for _, want := range c.want {

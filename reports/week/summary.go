@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"tidemark/analysis/week"
 	"tidemark/internal/escape"
@@ -27,7 +28,11 @@ func Summary(r *week.Report) []byte {
 		}
 		out.WriteString(sentence.Markdown())
 	}
-	fmt.Fprintf(&out, "\n\n**Do first:** %s\n\n", f.doFirst().Markdown())
+	fmt.Fprintf(&out, "\n\n**Do first:** %s", f.doFirst().Markdown())
+	if command := f.Do.Command; command != "" && !strings.Contains(command, "`") {
+		fmt.Fprintf(&out, " `%s`", command)
+	}
+	out.WriteString("\n\n")
 	for _, t := range f.tiles() {
 		fmt.Fprintf(&out, "- %s: **%s** (%s)", markdown(t.Label), markdown(t.Value), markdown(t.Basis))
 		if t.Before != "" {

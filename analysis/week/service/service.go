@@ -43,6 +43,7 @@ type File struct {
 	Replicas        []Replicas // oldest first; the first holds since ever
 	SLO             string     // path of the SLO file, relative to nothing
 	Price           Price
+	Server          Server // one replica that may be measured
 	Routing         string // of requests to replicas: turns (empty) or least-loaded
 	LeadWeeks       int    // from an order until a GPU serves
 	GrowthWeeks     int    // of history that a forecast may use
@@ -75,6 +76,12 @@ type Replicas struct {
 	Replicas int
 }
 
+// Server answers where one replica may be measured, outside of production; empty: it is not said.
+type Server struct {
+	BaseURL string
+	Model   string // that it serves
+}
+
 // Price of one GPU for an hour; 0 is not said.
 type Price struct {
 	USDPerGPUHour float64
@@ -90,7 +97,7 @@ func (f File) Mistake(key string, err error) error {
 	return hint.Misuse("%s: %w", where, err).Hint("change line %d of %s: %s", f.lines[key], f.Path, cmp.Or(hint.Of(err), "docs/monday.md says what may stand there"))
 }
 
-const example = `the keys are service, time_zone, traffic or metrics, metrics_selector, deployment, replicas, routing, slo, price, lead_time, growth, capacity; docs/monday.md has an example`
+const example = `the keys are service, time_zone, traffic or metrics, metrics_selector, deployment, replicas, routing, slo, server, price, lead_time, growth, capacity; docs/monday.md has an example`
 
 // Read reads a service file. What is misspelt or makes no sense is an error that names the line.
 func Read(path string) (File, error) {
@@ -136,6 +143,7 @@ func parse(text []byte, folder string) (File, error) {
 		"lead_time": func(where string, node *yamlfile.Node) error {
 			return yamlfile.Fields{"weeks": yamlfile.Whole(&f.LeadWeeks, 0, 52)}.Read(where, node)
 		},
+		"server":   f.readServer,
 		"routing":  yamlfile.OneOf(&f.Routing, "turns", "least-loaded"),
 		"capacity": yamlfile.OneOf(&f.Capacity, "auto", "rehearsed"),
 	}.Read("", root)
@@ -257,6 +265,18 @@ func (f *File) readMetrics(where string, node *yamlfile.Node) error {
 	}
 	f.Metrics = strings.TrimRight(node.Value, "/")
 	return nil
+}
+
+func (f *File) readServer(where string, node *yamlfile.Node) error {
+	err := yamlfile.Fields{"base_url": yamlfile.Text(&f.Server.BaseURL), "model": yamlfile.Text(&f.Server.Model)}.Read(where, node)
+	if err != nil {
+		return err
+	}
+	if at, err := url.Parse(f.Server.BaseURL); err != nil || at.Host == "" || at.User != nil || at.RawQuery != "" {
+		return yamlfile.Errorf(node, "%s.base_url: %w", where, hint.Misuse("%q is not the address of a server", redacted(f.Server.BaseURL, at)).
+			Hint("write http://gpu1:8000; a key goes into the environment: TIDEMARK_API_KEY"))
+	}
+	return yamlfile.Require(where, node, "base_url", "model")
 }
 
 // redacted leaves out what may be a password or a token.

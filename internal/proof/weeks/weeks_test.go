@@ -43,7 +43,7 @@ func TestTwelveWeeks(t *testing.T) {
 		{name: "one-slot", deployment: "{gpu: H100, model: llama-3.1-8b, max_num_seqs: 1}", replicas: 2, atMost: "3s", perS: 0.07, class: short, most: 1},
 		{name: "documents", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 3, atMost: "12s", perS: 0.57, class: long, most: 1},
 		{name: "counters", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 3, atMost: "12s", perS: 0.57, class: long, isCounted: true, most: 1},
-		{name: "growing", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 4, atMost: "12s", perS: 0.6, growth: 0.03, class: long, least: 1, most: 3},
+		{name: "growing", deployment: "{gpu: H200, model: llama-3.1-70b, quantization: fp8, max_model_len: 32768}", replicas: 3, atMost: "12s", perS: 0.6, growth: 0.03, class: long, least: 1, most: 3},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()

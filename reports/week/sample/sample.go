@@ -107,7 +107,9 @@ func Spring() *week.Report {
 func Rehearsed() *week.Report {
 	p := usual()
 	p.basis = "predicted"
-	return p.report()
+	r := p.report()
+	r.Do.Command = r.Commands.Search
+	return r
 }
 
 // NoCapacity is a week for which nothing says what a replica handles.
@@ -183,6 +185,7 @@ func (p plan) report() *week.Report {
 	r.Runs, r.Gaps, r.Scaling, r.Nines = runs(), p.gaps(r.Hours), scaling(r.Sums), nines(p.replicas)
 	r.Fullest, r.Do, r.FailedRequests = fullest(r.Hours), p.do(), 4321
 	r.Sums.Sentence = p.sentence(r.Sums)
+	r.Commands = week.Commands{Search: "tidemark capacity chat-traffic --slo slo.yaml --base-url URL --model MODEL --gpu H100", Collect: "tidemark collect --service chat.yaml"}
 	r.Verdict = p.verdict(r)
 	return r
 }
