@@ -11,7 +11,6 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
-	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
@@ -54,27 +53,32 @@ func (s *search) spoken(text string) string {
 
 // runForms are the runs of a search, the widest first. Their ids would not fit in a line: --json has them.
 func (s *search) runForms(runs []capacity.Row) []analysis.Table {
-	full := kit.TableOf("run", "multiple", "requests/s", "missed", "by", "verdict", "load")
-	short, least := kit.TableOf("run", "multiple", "missed", "verdict"), kit.TableOf("run", "multiple", "verdict")
+	full := kit.TableOf("run", "multiple", "requests/s", "missed", "by", "share", "load")
+	short, least := kit.TableOf("run", "multiple", "missed", "share"), kit.TableOf("run", "multiple", "share")
 	for i, r := range runs {
 		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
-		verdict := verdictInWords(r.Verdict)
-		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
-		short.Rows = append(short.Rows, []any{run, multiple, missed, verdict})
-		least.Rows = append(least.Rows, []any{run, multiple, verdict})
+		share := shareInWords(r.Verdict)
+		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), share, tables.Figure(show.Duration(r.Seconds))})
+		short.Rows = append(short.Rows, []any{run, multiple, missed, share})
+		least.Rows = append(least.Rows, []any{run, multiple, share})
 	}
 	return []analysis.Table{full, short, least}
 }
 
-// verdictInWords says what a run's verdict means to those who do not know the search's own words.
-func verdictInWords(verdict string) string {
+// shareInWords says what a run's share of misses is: within or beyond what may miss. Whether a run met its SLO is another question, which "tidemark runs RUN"
+// answers with an interval.
+func shareInWords(verdict string) string {
 	switch verdict {
+	case "met":
+		return "within"
+	case "not met":
+		return "beyond"
 	case "hopeless":
-		return endings.Mark("not met") + ", stopped early"
+		return "beyond, stopped early"
 	case "late":
 		return "client late, not counted"
 	}
-	return endings.Mark(verdict)
+	return verdict
 }
 
 // sentence is the answer in words.
