@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -191,4 +192,17 @@ func (o Objective) String() string {
 		text += " of class " + o.Class
 	}
 	return text
+}
+
+// Asked are the objectives as a search for capacity asks about them.
+func (s SLO) Asked() (all []capacity.Objective) {
+	for _, o := range s.Objectives {
+		all = append(all, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	return all
+}
+
+// Latencies are those of them from which a rate follows: a share of failures is none.
+func (s SLO) Latencies() []capacity.Objective {
+	return slices.DeleteFunc(s.Asked(), func(o capacity.Objective) bool { return o.Metric == metric.FailureRatio })
 }
