@@ -1,12 +1,12 @@
 // Package tune chooses the settings of a server: which of many configurations takes the most traffic within an SLO, and which at the least
 // cost per million accepted tokens.
 //
-//	file.go       the file that a user writes: traffic, deployment, space, constraints, objectives, server, budget
+//	file.go       the file that a user writes: traffic, deployment, space, constraints, objectives
 //	space.go      the candidates: every combination of values, the file's own deployment first
 //	rehearse.go   stage one, without a server: the capacity of each candidate by package capacity, with one rehearsal for all that the
 //	              engine cannot tell apart
 //	front.go      cost, front and knee
 //
 // It knows no database, no HTTP and no process: the caller says what engine a candidate is, and prints what came of it. It refuses a file
-// in which a value is not meant, a space without a valid candidate, and a budget that has no room for the baseline and one more.
+// in which a value is not meant and a space without a valid candidate.
 package tune

@@ -1,8 +1,6 @@
 package tune
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -36,12 +34,8 @@ type File struct {
 	Knobs              []Knob // in the file's order
 	Constraints        []Constraint
 	Objectives         []string
-	Server             Server
-	Load               time.Duration // that may be sent, all starts together
-	Starts             int
-	SHA256             string
 
-	spaceLine, startsLine int
+	spaceLine int
 }
 
 // Knob is a setting with the values that it may have.
@@ -50,13 +44,6 @@ type Knob struct {
 	Values     []string
 	line       int
 	field      *deployment.Field // nil: the engine model does not know it
-}
-
-// Server is how a candidate is started, and where it answers.
-type Server struct {
-	Start                   []string // a program and its arguments; "{flags}" stands for the candidate's flags
-	BaseURL, Model          string
-	ReadyWithin, StopWithin time.Duration
 }
 
 // Read reads and checks a file. Paths in it are relative to it.
@@ -85,14 +72,12 @@ func Read(path string) (File, error) {
 // Parse reads the text of a file.
 func Parse(text []byte) (File, error) {
 	f := File{Objectives: []string{MostRate, LeastCost}}
-	f.Server.ReadyWithin, f.Server.StopWithin = 10*time.Minute, time.Minute
 	root, err := yamlfile.Parse(text)
 	if err != nil {
 		return f, err
 	}
 	var word string
 	var objectives []string
-	const most = 1_000_000
 	err = yamlfile.Fields{
 		"schema":      yamlfile.OneOf(&word, schema),
 		"name":        yamlfile.Text(&f.Name),
@@ -107,22 +92,6 @@ func Parse(text []byte) (File, error) {
 			objectives = append(objectives, one)
 			return err
 		}),
-		"server": func(where string, node *yamlfile.Node) error {
-			return yamlfile.Fields{
-				"start": yamlfile.Each(func(where string, node *yamlfile.Node) error {
-					var argument string
-					err := yamlfile.Text(&argument)(where, node)
-					f.Server.Start = append(f.Server.Start, argument)
-					return err
-				}),
-				"base_url": yamlfile.Text(&f.Server.BaseURL), "model": yamlfile.Text(&f.Server.Model),
-				"ready_within": yamlfile.Duration(&f.Server.ReadyWithin), "stop_within": yamlfile.Duration(&f.Server.StopWithin),
-			}.Read(where, node)
-		},
-		"budget": func(where string, node *yamlfile.Node) error {
-			f.startsLine = node.Line
-			return yamlfile.Fields{"load": yamlfile.Duration(&f.Load), "starts": yamlfile.Whole(&f.Starts, 1, most)}.Read(where, node)
-		},
 	}.Read("", root)
 	if err != nil {
 		return f, err
@@ -144,8 +113,6 @@ func Parse(text []byte) (File, error) {
 			return f, err
 		}
 	}
-	sum := sha256.Sum256(text)
-	f.SHA256 = hex.EncodeToString(sum[:])
 	return f, nil
 }
 
@@ -349,18 +316,3 @@ func (c Constraint) holds(value func(name string) (float64, bool)) bool {
 	}
 	return a != b
 }
-
-// CheckBudget refuses, before the first start, a budget in which nothing can be compared.
-func (f File) CheckBudget() error {
-	switch {
-	case len(f.Server.Start) == 0 || f.Server.BaseURL == "" || f.Server.Model == "":
-		return hint.Misuse("tune: server: start, base_url and model are needed to measure").Hint("--rehearsed needs no server")
-	case f.Starts < 2 || f.Load < 2*LeastLoad:
-		return hint.Misuse("tune: line %d: budget: too small for the baseline and one more: %d starts, %s of load", max(f.startsLine, 1), f.Starts, f.Load).
-			Hint("at least budget: {load: %s, starts: 2}", 2*LeastLoad)
-	}
-	return nil
-}
-
-// LeastLoad is the load without which a candidate cannot be judged.
-const LeastLoad = 10 * time.Second

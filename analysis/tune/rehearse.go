@@ -55,6 +55,9 @@ type Modelled struct {
 	Why        string // it does not fit
 }
 
+// Told hears of progress: shortly, over groups of candidates that only differ in limits, then in full.
+type Told func(doing string, done, of int)
+
 // variant is a candidate while it is ranked.
 type variant struct {
 	row *Row
@@ -62,8 +65,8 @@ type variant struct {
 }
 
 // Rehearse ranks candidates. The order of the rows is that of the candidates. bands is asked once how far real servers may be from the
-// model, for those that are rehearsed in full.
-func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*Candidate) (Modelled, error), bands func([]Candidate) ([]float64, error)) ([]Row, error) {
+// model, for those that are rehearsed in full. told hears how many rehearsals are done, of how many; one goroutine at a time calls it.
+func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*Candidate) (Modelled, error), bands func([]Candidate) ([]float64, error), told Told) ([]Row, error) {
 	rows := make([]Row, len(candidates))
 	groups := map[string][]variant{}
 	var order []string
@@ -107,10 +110,10 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*
 	if valid == 0 {
 		return nil, f.noneValid(rows)
 	}
-	if err := shorten(ctx, order, groups); err != nil {
+	if err := shorten(ctx, order, groups, told); err != nil {
 		return nil, err
 	}
-	if err := fully(ctx, order, groups, bands); err != nil {
+	if err := fully(ctx, order, groups, bands, told); err != nil {
 		return nil, err
 	}
 	price(rows, groups)
@@ -183,16 +186,22 @@ func (r reached) areAlike(a, b engine.Config, sharesPrefixes bool) bool {
 }
 
 // shorten fills in Short and Class, groups in parallel.
-func shorten(ctx context.Context, order []string, groups map[string][]variant) error {
+func shorten(ctx context.Context, order []string, groups map[string][]variant, told Told) error {
 	first := make([]int, len(order)) // class of each group
 	for i := range order[1:] {
 		first[i+1] = first[i] + len(groups[order[i]])
 	}
-	return inParallel(len(order), func(i int) error { return shortenGroup(ctx, groups[order[i]], first[i]) })
+	return inParallel(len(order), told.of("ranking groups of candidates"), func(i int) error { return shortenGroup(ctx, groups[order[i]], first[i]) })
 }
 
-// inParallel does n things on all cores, and returns their errors together.
-func inParallel(n int, do func(i int) error) error {
+func (t Told) of(doing string) func(done, of int) {
+	return func(done, of int) { t(doing, done, of) }
+}
+
+// inParallel does n things on all cores, says after each how many are done, and returns their errors together.
+func inParallel(n int, told func(done, of int), do func(i int) error) error {
+	var mu sync.Mutex
+	done := 0
 	failed := make([]error, n)
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -201,6 +210,10 @@ func inParallel(n int, do func(i int) error) error {
 			free <- struct{}{}
 			failed[i] = do(i)
 			<-free
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			told(done, n)
 		})
 	}
 	all.Wait()
@@ -278,7 +291,7 @@ func short(ctx context.Context, q capacity.Question, guess float64) (rate, ln fl
 }
 
 // fully rehearses the baseline, and of each price the classes near its best.
-func fully(ctx context.Context, order []string, groups map[string][]variant, bands func([]Candidate) ([]float64, error)) error {
+func fully(ctx context.Context, order []string, groups map[string][]variant, bands func([]Candidate) ([]float64, error), told Told) error {
 	best := map[float64]float64{}
 	classes := map[int]variant{}
 	var baseline *variant
@@ -315,7 +328,7 @@ func fully(ctx context.Context, order []string, groups map[string][]variant, ban
 		return err
 	}
 	answers := make([]capacity.Answer, len(chosen))
-	err = inParallel(len(chosen), func(i int) (err error) {
+	err = inParallel(len(chosen), told.of("rehearsing the best"), func(i int) (err error) {
 		q := classes[chosen[i]].q
 		q.Twin.Band = band[i]
 		answers[i], err = capacity.Rehearse(ctx, q)

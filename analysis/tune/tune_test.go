@@ -78,7 +78,7 @@ func TestWhatTheEngineCannotTellApart(t *testing.T) {
 	rows, err := f.Rehearse(t.Context(), candidates, func(c *Candidate) (Modelled, error) {
 		seqs, tokens := limits(c)
 		return Modelled{Question: question(seqs, tokens, 1<<16), USDPerHour: 3.6}, nil
-	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil })
+	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil }, func(string, int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,20 +125,5 @@ func TestFrontAndKnee(t *testing.T) {
 	}
 	if got != "true false true true true false false false false false " {
 		t.Error(got)
-	}
-}
-
-func TestABudgetThatIsTooSmallIsSaidBeforeAnyStart(t *testing.T) {
-	server := "server: {start: [./s], base_url: \"http://x\", model: m}\n"
-	for text, want := range map[string]string{
-		"": "start, base_url and model are needed",
-		server + "budget: {load: 1h, starts: 1}\n": "too small for the baseline and one more",
-		server + "budget: {load: 5s, starts: 9}\n": "too small for the baseline and one more",
-		server + "budget: {load: 1h, starts: 2}\n": "",
-	} {
-		err := parsed(t, "space: {max_num_seqs: [64]}\n"+text).CheckBudget()
-		if want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
 	}
 }

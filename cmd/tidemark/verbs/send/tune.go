@@ -30,7 +30,7 @@ import (
 
 type tuneFlags struct {
 	capacityFlags
-	isRehearsed, isAll bool
+	isAll bool
 }
 
 func TuneCommand() *cli.Command {
@@ -57,9 +57,9 @@ Example file:
   constraints: ["max_num_batched_tokens >= max_num_seqs"]
 
 Example:
-  tidemark tune --rehearsed chat.yaml`,
+  tidemark tune chat.yaml`,
 		Flags: f.WarehouseFlags(
-			&cli.BoolFlag{Name: "rehearsed", Usage: "rank by rehearsal alone: no server is started", Destination: &f.isRehearsed},
+			&cli.BoolFlag{Name: "rehearsed", Usage: "rank by rehearsal alone, which tune always does"},
 			&cli.BoolFlag{Name: "all", Usage: "list every candidate, those that are rejected with the reason", Destination: &f.isAll},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
 			kit.SeedFlag(&f.Seed),
@@ -76,12 +76,6 @@ func (f *tuneFlags) run() error {
 	file, err := tune.Read(path)
 	if err != nil {
 		return err
-	}
-	if !f.isRehearsed {
-		if err := file.CheckBudget(); err != nil {
-			return err
-		}
-		return hint.Misuse("tune: starting servers is not built yet").Hint("tidemark tune --rehearsed %s", path)
 	}
 	candidates, err := file.Candidates()
 	if err != nil {
@@ -143,7 +137,18 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Ro
 		q.Twin = rehearsedTwin(m.Engine, m.Deployment)
 		q.Twin.Engine.EnablePrefixCaching = c.IsCached
 		return tune.Modelled{Question: q, USDPerHour: usdPerHour[next]}, nil
-	}, f.bands)
+	}, f.bands, f.progress())
+}
+
+// progress is a line every five seconds at most: a large space takes minutes.
+func (f *tuneFlags) progress() tune.Told {
+	last := time.Now()
+	return func(doing string, done, of int) {
+		if time.Since(last) > 5*time.Second {
+			last = time.Now()
+			f.Tell("%s: %d of %d", doing, done, of)
+		}
+	}
 }
 
 // bands are how far real servers of these candidates may be from the model.
