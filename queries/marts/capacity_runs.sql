@@ -12,7 +12,8 @@
 -- missed_ratio     share of requests that missed the objective that was missed most, against what it allows
 -- objective        that objective, as in marts.slo
 -- is_of_binding    missed_ratio is of the objective that ends the search, or no objective was missed by any request; null before the answer
--- verdict          'met', 'not met', 'hopeless' (stopped early: enough misses were certain), 'late', 'died' or 'restarted' (the server)
+-- verdict          'within' or 'beyond' (its share of misses, of what is allowed; whether the run met the SLO is in marts.verdicts),
+--                  'hopeless' (stopped early: enough misses were certain), 'late', 'died' or 'restarted' (the server)
 -- is_valid         false: the client was late or the server died or changed, and the run did not count
 -- seconds          in which load was sent, seconds
 -- start_s          its place in the window at this multiple, seconds
@@ -44,7 +45,7 @@ select
         when outcome is not null and run.objective is not null
             then coalesce(run.objective = binding_objective, false) or (run.missed_ratio = 0 and run.objective not like 'mean %')
     end as is_of_binding,
-    run.verdict as verdict,
+    case run.verdict when 'met' then 'within' when 'not met' then 'beyond' else run.verdict end as verdict, -- in the words of older files
     coalesce(run.verdict not in ('late', 'died', 'restarted'), true) as is_valid,
     run.seconds as seconds,
     run.start_s as start_s,

@@ -11,7 +11,6 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
-	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
@@ -54,8 +53,8 @@ func (s *search) spoken(text string) string {
 
 // runForms are the runs of a search, the widest first. Their ids would not fit in a line: --json has them.
 func (s *search) runForms(runs []capacity.Row) []analysis.Table {
-	full := kit.TableOf("run", "multiple", "requests/s", "missed", "by", "verdict", "load")
-	short, least := kit.TableOf("run", "multiple", "missed", "verdict"), kit.TableOf("run", "multiple", "verdict")
+	full := kit.TableOf("run", "multiple", "requests/s", "missed", "by", "share", "load")
+	short, least := kit.TableOf("run", "multiple", "missed", "share"), kit.TableOf("run", "multiple", "share")
 	for i, r := range runs {
 		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
 		verdict := verdictInWords(r.Verdict)
@@ -70,11 +69,11 @@ func (s *search) runForms(runs []capacity.Row) []analysis.Table {
 func verdictInWords(verdict string) string {
 	switch verdict {
 	case "hopeless":
-		return endings.Mark("not met") + ", stopped early"
+		return "beyond, stopped early"
 	case "late":
 		return "client late, not counted"
 	}
-	return endings.Mark(verdict)
+	return verdict
 }
 
 // sentence is the answer in words.
