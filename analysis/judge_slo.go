@@ -11,7 +11,7 @@ import (
 )
 
 // marts.slo judges each objective by the interval of what was observed, not by the observed value: an objective is met or not met only if
-// the whole interval is on one side of the bound. This file reads these outcomes and makes one verdict and one line of them.
+// the whole interval is on one side of the bound. marts.verdicts makes one outcome of them; this file makes one line.
 
 // Outcomes of an SLO and of each of its objectives, in the words of marts.slo.
 const (
@@ -26,7 +26,7 @@ type SLOVerdict struct {
 	Verdict
 	Name       string // of the SLO
 	Objectives []ObjectiveVerdict
-	Outcome    string   // empty: the run has no SLO and did not fail
+	Outcome    string   // as marts.verdicts; empty: the run is valid, has no SLO and did not fail
 	Cost       *float64 // of a million accepted output tokens, by the SLO's own price; nil without a price, or if the SLO is not met
 }
 
@@ -71,7 +71,9 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 	if err := v.usualLimit(ctx, db); err != nil {
 		return SLOVerdict{}, fmt.Errorf("run %s: failures: %w", runID, err)
 	}
-	v.Outcome = v.worst()
+	if err := db.QueryRowContext(ctx, "select coalesce(outcome, '') from marts.verdicts where run_id = $1", runID).Scan(&v.Outcome); err != nil {
+		return SLOVerdict{}, fmt.Errorf("run %s: outcome: %w", runID, err)
+	}
 	if err := v.cost(ctx, db); err != nil {
 		return SLOVerdict{}, fmt.Errorf("run %s: cost: %w", runID, err)
 	}
@@ -151,24 +153,6 @@ where requests.run_id = $1
 	o.EffectiveSamples = o.Samples
 	v.Objectives = append(v.Objectives, o)
 	return nil
-}
-
-// worst is the outcome of the whole SLO. An invalid run neither meets nor misses it. Otherwise one objective that is not met decides, then one
-// that is undecided. A run in which too many requests failed does not meet an SLO, whatever its latencies: they are of the survivors.
-func (v SLOVerdict) worst() string {
-	switch {
-	case len(v.Objectives) == 0 && v.IsValid && v.HasFailed:
-		return NotMet
-	case len(v.Objectives) == 0:
-		return ""
-	case !v.IsValid:
-		return Invalid
-	case v.HasFailed || len(v.having(NotMet)) > 0:
-		return NotMet
-	case len(v.having(Undecided)) > 0:
-		return Undecided
-	}
-	return Met
 }
 
 // having are the objectives with an outcome.

@@ -60,9 +60,17 @@ order by
 	return traces, others, err
 }
 
-// Runs are all that marts.runs has.
+// Runs are all that marts.runs has, with the verdict of each on its SLO.
 func Runs(ctx context.Context, db *sql.DB) (Table, error) {
-	return ask(ctx, db, "from marts.runs order by run_id")
+	return ask(ctx, db, `
+select
+    runs.*,
+    verdicts.slo_name,
+    verdicts.outcome as slo_outcome,
+    verdicts.reason as slo_reason
+from marts.runs
+left join marts.verdicts on verdicts.run_id = runs.run_id
+order by runs.run_id`)
 }
 
 // RunsInBrief names a run by its name, or by its short id, where that is enough for every verb, because an id takes half a terminal.
@@ -80,7 +88,7 @@ select
     case
         when not is_valid then 'invalid'
         when has_failed then 'failed'
-        else 'valid'
+        else coalesce(verdicts.outcome, 'valid')
     end as verdict,
     p99_ttft_s,
     p99_tpot_s,
@@ -90,6 +98,7 @@ select
     measured_on,
     run_id as id
 from marts.runs
+left join marts.verdicts using (run_id)
 order by run_id`)
 }
 

@@ -45,3 +45,23 @@ func TestAnExperimentIsJudgedByWhatItsFileExpects(t *testing.T) {
 		}
 	}
 }
+
+// Latencies of the survivors were within the SLO: the page said that the level holds, and the terminal that it does not.
+func TestALevelWhoseRequestsFailedIsNotWithinTheSLO(t *testing.T) {
+	var runs []recorded
+	for _, level := range []string{"1", "2", "4"} {
+		runs = append(runs, recorded{id: "e" + level, name: level + " in flight", requests: 100, lateness: 0.003, level: level})
+	}
+	db := record(t, runs...)
+	insert(t, db, `update raw.requests set failure = 'http_500' where run_id = 'e4' and seq % 20 = 19`)
+	insert(t, db, `update raw.runs set document = json_merge_patch(document, '{"result": {"completed": 95}}') where run_id = 'e4'`)
+	insert(t, db, `update raw.runs set document = json_merge_patch(document, '{"slo": {"name": "chat", "objectives": [{"metric": "ttft", "percentile": 50, "at_most": 9}]},
+		"series": {"id": "s", "name": "s", "expect": {"not_met_at": "4"}}}')`)
+	html := write(t, db, reports.Options{RunIDs: []string{"e1", "e2", "e4"}})
+	if !strings.Contains(html, "It held: max concurrency 4 is not within the SLO.") {
+		t.Error("the page does not say that level 4 is not within the SLO")
+	}
+	if !strings.Contains(html, "<h1>Largest level within the SLO: max concurrency 2</h1>") {
+		t.Error("the page's headline is of another level")
+	}
+}

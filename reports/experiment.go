@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -119,14 +120,30 @@ order by load, series_row`, e.ID); err != nil {
     max(slo.observed / slo.at_most) as of_limit
 from marts.slo as slo
 inner join marts.runs as runs on runs.run_id = slo.run_id
-where runs.series_id = $1 and runs.is_valid and runs.status = 'done'
+where runs.series_id = $1 and runs.is_valid
 group by runs.value, slo.objective
 order by slo.objective`, e.ID)
 	if err != nil {
 		return err
 	}
+	// Over the repeats as experiment.RowOutcome: one that is not met decides, and an invalid one counts for nothing.
+	verdicts, err := ask(p.ctx, p.db, "marts.verdicts", `select
+    runs.value,
+    bool_or(verdicts.outcome = 'not met') and bool_or(verdicts.slo_name is not null) as is_broken,
+    bool_and(verdicts.outcome = 'met') filter (where verdicts.outcome is distinct from 'invalid') as is_within
+from marts.verdicts
+inner join staging.runs as runs on runs.run_id = verdicts.run_id
+where runs.series_id = $1
+group by runs.value`, e.ID)
+	if err != nil {
+		return err
+	}
 	for _, row := range e.Steps.Cells() {
 		l := level{Value: plain(row["value"]), Cells: row}
+		if i := slices.Index(verdicts.texts("value"), l.Value); i >= 0 {
+			l.IsBroken, _ = verdicts.At(i, "is_broken").(bool)
+			l.IsWithin, _ = verdicts.At(i, "is_within").(bool)
+		}
 		l.read(outcomes, e)
 		e.Levels = append(e.Levels, l)
 	}
@@ -136,7 +153,7 @@ order by slo.objective`, e.ID)
 // read takes the outcomes of a level's objectives.
 func (l *level) read(outcomes *Result, e *experiment) {
 	farthest := 0.0
-	l.IsWithin = true
+	l.missed, l.missedMetric = "the share of failures", metric.FailureRatio // the limit where an SLO has none, unless an objective is missed
 	for i, value := range outcomes.texts("value") {
 		objective, _ := number(outcomes.At(i, "objective"))
 		for len(e.Heads) < int(objective) {
@@ -155,7 +172,7 @@ func (l *level) read(outcomes *Result, e *experiment) {
 		mark := levelMark{Outcome: "undecided"}
 		switch {
 		case notMet > 0:
-			mark.Outcome, l.IsBroken = "not met", true
+			mark.Outcome = "not met"
 			if of >= farthest {
 				farthest, l.missed, l.missedMetric = of, e.Heads[int(objective)-1], outcomes.texts("metric")[i]
 			}
@@ -165,10 +182,8 @@ func (l *level) read(outcomes *Result, e *experiment) {
 		if isKnown {
 			mark.Text = show.Percent(of) + " of the limit"
 		}
-		l.IsWithin = l.IsWithin && mark.Outcome == "met"
 		l.Marks[int(objective)-1] = mark
 	}
-	l.IsWithin = l.IsWithin && len(l.Marks) > 0
 }
 
 // objectiveWords writes p99.0 ttft_from_due as p99 TTFT from due.

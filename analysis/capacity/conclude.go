@@ -133,7 +133,7 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 		return a
 	}
 	for _, r := range s.runs {
-		if r.Why == whyConfirm && !q.isMet(r) {
+		if r.Why == whyConfirm && !q.isWithin(r) {
 			no := false
 			a.Confirmed = &no
 		}

@@ -248,11 +248,11 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	}
 	atMost, atLeast := 0, 0
 	for _, r := range runs {
-		isMet := s.q.isMet(r)
-		if math.Log(r.Scale) > most-0.05 && isMet {
+		isWithin := s.q.isWithin(r)
+		if math.Log(r.Scale) > most-0.05 && isWithin {
 			atMost++
 		}
-		if math.Log(r.Scale) < least+0.05 && !isMet {
+		if math.Log(r.Scale) < least+0.05 && !isWithin {
 			atLeast++
 		}
 	}
@@ -268,7 +268,7 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	return "", ""
 }
 
-func (q *Question) isMet(r *Run) bool { return q.row(r).Verdict == "met" }
+func (q *Question) isWithin(r *Run) bool { return q.row(r).Verdict == Within }
 
 // isNarrow says that the interval is as narrow as asked. Of a concurrency no more than one half can be asked.
 func (s *search) isNarrow(e *estimate) bool {

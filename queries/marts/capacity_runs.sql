@@ -12,9 +12,8 @@
 -- missed_ratio     share of requests that missed the objective that was missed most, against what it allows
 -- objective        that objective, as in marts.slo
 -- is_of_binding    missed_ratio is of the objective that ends the search, or no objective was missed by any request; null before the answer
--- share            'within' or 'beyond' what may miss, which is no verdict: the search fits a curve to such shares. Or 'hopeless' (stopped early: enough misses
---                  were certain), 'late', 'died' or 'restarted' (the server)
--- outcome          of the run by its SLO, as marts.goodput has it: 'met', 'not met', 'undecided' or 'invalid'; null: the run was not taken in
+-- verdict          'within' or 'beyond' (its share of misses, of what is allowed; whether the run met the SLO is in marts.verdicts),
+--                  'hopeless' (stopped early: enough misses were certain), 'late', 'died' or 'restarted' (the server)
 -- is_valid         false: the client was late or the server died or changed, and the run did not count
 -- seconds          in which load was sent, seconds
 -- start_s          its place in the window at this multiple, seconds
@@ -32,8 +31,8 @@ with each as (
 )
 
 select
-    each.search_id,
-    each.source_id,
+    search_id,
+    source_id,
     run.number as number,
     run.run_id as run_id,
     run.why as why,
@@ -43,11 +42,10 @@ select
     run.objective as objective,
     -- A share of 0 is of the worst objective, so it is of all, unless that one is a mean, whose excess is no share.
     case
-        when each.outcome is not null and run.objective is not null
+        when outcome is not null and run.objective is not null
             then coalesce(run.objective = binding_objective, false) or (run.missed_ratio = 0 and run.objective not like 'mean %')
     end as is_of_binding,
-    case run.verdict when 'met' then 'within' when 'not met' then 'beyond' else run.verdict end as share,
-    goodput.outcome as outcome,
+    case run.verdict when 'met' then 'within' when 'not met' then 'beyond' else run.verdict end as verdict, -- in the words of older files
     coalesce(run.verdict not in ('late', 'died', 'restarted'), true) as is_valid,
     run.seconds as seconds,
     run.start_s as start_s,
@@ -55,4 +53,3 @@ select
     run.cut_s as cut_s,
     run.p99_lateness_s as p99_lateness_s
 from each
-left join marts.goodput on goodput.run_id = run.run_id

@@ -7,7 +7,7 @@
 -- group: money
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO
--- outcome                       of all objectives together: 'met', 'not met' (also where too many requests failed), 'undecided' or 'invalid'
+-- outcome                       of all objectives together, as in marts.verdicts
 -- tried                         requests that were sent or failed, and those not sent because no server was left; those cut short by the user left out
 -- accepted                      of these, accepted
 -- accepted_ratio                accepted / tried
@@ -64,17 +64,11 @@ beyond as (
 
 outcomes as (
     select
-        slo.run_id,
-        any_value(slo.slo_name) as slo_name,
-        case
-            when bool_or(slo.outcome = 'invalid') then 'invalid'
-            when bool_or(slo.outcome = 'not met' or runs.has_failed) then 'not met'
-            when bool_or(slo.outcome = 'undecided') then 'undecided'
-            else 'met'
-        end as outcome
-    from marts.slo
-    inner join marts.runs on runs.run_id = slo.run_id
-    group by slo.run_id
+        run_id,
+        slo_name,
+        outcome
+    from marts.verdicts
+    where run_id in (select run_id from staging.slo_objectives)
 ),
 
 accepted as (

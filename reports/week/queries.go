@@ -80,7 +80,7 @@ func (f *facts) ofSearch() (from, query string) {
 	if f.Basis.Search == "" {
 		return "staging.service_weeks", f.ofList("basis.curve", doubles("rate_per_s", "missed_ratio", "low_missed_ratio", "high_missed_ratio")...)
 	}
-	return "marts.capacity_runs", "select number, scale, rate_per_s, missed_ratio, share, is_valid\nfrom marts.capacity_runs\nwhere search_id = " + quoted(f.Basis.Search) + "\norder by number"
+	return "marts.capacity_runs", "select number, scale, rate_per_s, missed_ratio, verdict, is_valid\nfrom marts.capacity_runs\nwhere search_id = " + quoted(f.Basis.Search) + "\norder by number"
 }
 
 // ofRuns asks for the week's replays.

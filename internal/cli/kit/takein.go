@@ -28,10 +28,7 @@ func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (Judged, e
 		return Judged{}, err
 	}
 	outcome := experiment.Outcome(verdict.Outcome)
-	switch {
-	case !verdict.IsValid:
-		outcome = experiment.Invalid
-	case verdict.Outcome == "":
+	if outcome == "" {
 		outcome = experiment.Measured
 	}
 	ending, err := endings.Run(ctx, w.DB(), verdict)

@@ -57,22 +57,17 @@ func (s *search) runForms(runs []capacity.Row) []analysis.Table {
 	short, least := kit.TableOf("run", "multiple", "missed", "share"), kit.TableOf("run", "multiple", "share")
 	for i, r := range runs {
 		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
-		share := shareInWords(r.Verdict)
-		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), share, tables.Figure(show.Duration(r.Seconds))})
-		short.Rows = append(short.Rows, []any{run, multiple, missed, share})
-		least.Rows = append(least.Rows, []any{run, multiple, share})
+		verdict := verdictInWords(r.Verdict)
+		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
+		short.Rows = append(short.Rows, []any{run, multiple, missed, verdict})
+		least.Rows = append(least.Rows, []any{run, multiple, verdict})
 	}
 	return []analysis.Table{full, short, least}
 }
 
-// shareInWords says what a run's share of misses is: within or beyond what may miss. Whether a run met its SLO is another question, which "tidemark runs RUN"
-// answers with an interval.
-func shareInWords(verdict string) string {
+// verdictInWords says what a run's verdict means to those who do not know the search's own words.
+func verdictInWords(verdict string) string {
 	switch verdict {
-	case "met":
-		return "within"
-	case "not met":
-		return "beyond"
 	case "hopeless":
 		return "beyond, stopped early"
 	case "late":

@@ -273,6 +273,9 @@ func (s *search) identify() error {
 		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
 		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
 		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
+		if s.server.Settings.SLO, err = json.Marshal(h.SLO); err != nil { // so that every verb judges these runs by it
+			return err
+		}
 	}
 	asked := struct {
 		searchHeader

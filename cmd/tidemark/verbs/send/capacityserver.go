@@ -78,7 +78,7 @@ func (s *search) onServer() (capacity.Answer, error) {
 	defer told()
 	return capacity.Search(s.Context, s.question, s.server, s.earlier, func(e capacity.Event) error {
 		if e.Kind == "run" {
-			s.Tell("run %d: %s", e.Run.Number, shareInWords(e.Run.Verdict))
+			s.Tell("run %d: %s", e.Run.Number, verdictInWords(e.Run.Verdict))
 		}
 		return s.state.Write(e)
 	})
