@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -42,6 +43,19 @@ type Objective struct {
 	Percentile float64 `json:"percentile,omitempty"` // 99 for p99; none for failure_ratio
 	AtMost     float64 `json:"at_most"`              // seconds; a share for failure_ratio
 	Class      string  `json:"class,omitempty"`      // of requests; empty: all
+}
+
+// Searched are the objectives as a search for capacity takes them.
+func (s SLO) Searched() (objectives []capacity.Objective) {
+	for _, o := range s.Objectives {
+		objectives = append(objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	return objectives
+}
+
+// SearchedLatencies are those that a rehearsal can judge: it knows no failures.
+func (s SLO) SearchedLatencies() []capacity.Objective {
+	return slices.DeleteFunc(s.Searched(), func(o capacity.Objective) bool { return o.Metric == metric.FailureRatio })
 }
 
 // SLOCost is what the hardware costs, for the price of a million accepted tokens.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
-	"tidemark/analysis/metric"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/replay/plan"
 )
@@ -22,22 +21,13 @@ import (
 // capacityWindow is how much of a trace is rehearsed, as the default of the verb capacity.
 const capacityWindow = 10 * time.Minute
 
-// mostScale is the largest multiple of the traffic that a row is asked about.
-const mostScale = 750
-
 // mostFleet is the largest number of replicas that is rehearsed together; what needs more is scaled up from it.
 const mostFleet = 32
 
 // question is what the verb capacity would ask about these requests, which come at the traffic's own rate. ok is false where no objective
 // is a latency.
 func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.Settings, cost StepCost, requests []plan.Request, slo SLO) (q capacity.Question, ok bool, err error) {
-	for _, o := range slo.Objectives {
-		if o.Metric == metric.FailureRatio {
-			continue
-		}
-		q.Objectives = append(q.Objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
-	}
-	if len(q.Objectives) == 0 {
+	if q.Objectives = slo.SearchedLatencies(); len(q.Objectives) == 0 {
 		return q, false, nil
 	}
 	window := capacity.BusiestWindow(requests, capacityWindow)
@@ -46,7 +36,7 @@ func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.S
 	}
 	q.Mode = cmp.Or(s.Mode, "open")
 	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
-	q.MaxScale = mostScale
+	q.MaxScale = capacity.MostScale
 	q.Twin = capacity.Twin{Engine: settings.Engine, StepTime: capacity.ShiftedSteps(cost.StepTime(1)), Replicas: settings.Replicas, AreSettingsCertain: true}
 	q.Twin.Band, err = ServerBand(ctx, db, cost.Deployment)
 	return q, true, err

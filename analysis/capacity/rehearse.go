@@ -10,8 +10,8 @@ import (
 // rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
 const rehearsedPrecision = 0.03
 
-// mostScale is the largest multiple that a curve may be asked about: it looks a little beyond, and plans are made at most 1,000 times as dense.
-const mostScale = 750
+// MostScale is the largest multiple that a curve may be asked about: it looks a little beyond, and plans are made at most 1,000 times as dense.
+const MostScale = 750
 
 // halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
 func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
@@ -77,7 +77,7 @@ func (s *search) widen(e *estimate) error {
 		return nil
 	}
 	if q.curveRequests /= 4; !q.isClosed() {
-		q.MinScale, q.MaxScale = q.MinScale/8, min(mostScale, 8*q.MaxScale)
+		q.MinScale, q.MaxScale = q.MinScale/8, min(MostScale, 8*q.MaxScale)
 	}
 	t, plans := newTwin(s.ctx, q, Settings{}), newPlans(q)
 	off := func(ln float64) (float64, error) {

@@ -14,7 +14,6 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
-	"tidemark/analysis/metric"
 	"tidemark/analysis/workload"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -31,7 +30,7 @@ func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo anal
 		return Server{}, err
 	}
 	resolved := cost.Deployment
-	s := Server{Engine: cost.Engine(), Objectives: objectivesOf(slo)}
+	s := Server{Engine: cost.Engine(), Objectives: slo.SearchedLatencies()}
 	s.Engine.MaxModelLen = min(cmp.Or(resolved.MaxModelLen, 131072), s.Engine.KVBlocks*s.Engine.BlockSize)
 	if len(s.Objectives) == 0 {
 		return Server{}, hint.Errorf("slo %s: no objective is a latency: a share of failures alone is no limit to a rate", slo.Name).
@@ -39,15 +38,6 @@ func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo anal
 	}
 	s.Band, err = analysis.ServerBand(ctx, db, resolved)
 	return s, err
-}
-
-func objectivesOf(slo analysis.SLO) (all []capacity.Objective) {
-	for _, o := range slo.Objectives {
-		if o.Metric != metric.FailureRatio {
-			all = append(all, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
-		}
-	}
-	return all
 }
 
 // Choose finds the search for capacity that a week rests on. It must have found what this deployment takes of some window within these
@@ -178,7 +168,7 @@ func (s *Search) differs(had, wanted deployment.Deployment, slo analysis.SLO) st
 			return fmt.Sprintf("the newest has a %s of %d", limit.name, limit.had)
 		}
 	}
-	if !isSame(objectivesOf(s.inSecondSchema()), objectivesOf(slo)) {
+	if !isSame(s.inSecondSchema().SearchedLatencies(), slo.SearchedLatencies()) {
 		return "the newest is for other objectives"
 	}
 	return ""

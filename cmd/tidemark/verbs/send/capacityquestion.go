@@ -84,7 +84,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	s := &search{capacityFlags: f, what: what, question: capacity.Question{
 		BySpeed: f.by == "speed", Seed: f.Seed, Budget: f.budget, Precision: precision,
 		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.To.MaxLateness.Seconds(),
-		Objectives: objectivesOf(slo),
+		Objectives: slo.Searched(),
 	}}
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -94,14 +94,6 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	}
 	s.header.SLO, s.header.Precision = slo, precision
 	return s, s.identify()
-}
-
-// objectivesOf are those of an SLO as a search takes them.
-func objectivesOf(slo analysis.SLO) (objectives []capacity.Objective) {
-	for _, o := range slo.Objectives {
-		objectives = append(objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
-	}
-	return objectives
 }
 
 // rehearsedTwin is one server that is only rehearsed; its band is not known yet.
