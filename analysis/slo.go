@@ -45,6 +45,19 @@ type Objective struct {
 	Class      string  `json:"class,omitempty"`      // of requests; empty: all
 }
 
+// Searched are the objectives as a search for capacity takes them.
+func (s SLO) Searched() (objectives []capacity.Objective) {
+	for _, o := range s.Objectives {
+		objectives = append(objectives, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
+	}
+	return objectives
+}
+
+// SearchedLatencies are those that a rehearsal can judge: it knows no failures.
+func (s SLO) SearchedLatencies() []capacity.Objective {
+	return slices.DeleteFunc(s.Searched(), func(o capacity.Objective) bool { return o.Metric == metric.FailureRatio })
+}
+
 // SLOCost is what the hardware costs, for the price of a million accepted tokens.
 type SLOCost struct {
 	PerGPUHour float64 `json:"per_gpu_hour"` // in any currency
@@ -192,17 +205,4 @@ func (o Objective) String() string {
 		text += " of class " + o.Class
 	}
 	return text
-}
-
-// Asked are the objectives as a search for capacity asks about them.
-func (s SLO) Asked() (all []capacity.Objective) {
-	for _, o := range s.Objectives {
-		all = append(all, capacity.Objective{Metric: o.Metric, Quantile: o.Percentile / 100, AtMost: o.AtMost, Class: o.Class})
-	}
-	return all
-}
-
-// Latencies are those of them from which a rate follows: a share of failures is none.
-func (s SLO) Latencies() []capacity.Objective {
-	return slices.DeleteFunc(s.Asked(), func(o capacity.Objective) bool { return o.Metric == metric.FailureRatio })
 }

@@ -27,7 +27,7 @@ const mostFleet = 32
 // question is what the verb capacity would ask about these requests, which come at the traffic's own rate. ok is false where no objective
 // is a latency.
 func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.Settings, cost StepCost, requests []plan.Request, slo SLO) (q capacity.Question, ok bool, err error) {
-	if q.Objectives = slo.Latencies(); len(q.Objectives) == 0 {
+	if q.Objectives = slo.SearchedLatencies(); len(q.Objectives) == 0 {
 		return q, false, nil
 	}
 	window := capacity.BusiestWindow(requests, capacityWindow)

@@ -28,6 +28,7 @@ type RunTraffic struct {
 	Invalid        string // why the run is no measurement; empty: it is one
 	Replicas       int    // servers that it was sent to
 	MaxConcurrency int    // of a closed loop; 0: it was an open one
+	WarmUp         int    // requests of its warm-up: they are left out, as they are of its figures
 	IsCacheKnown   bool   // the server reported what it found in its cache; else the plan's shared blocks stand for it
 	Requests       []plan.Request
 	TPOT, TTFT     float64 // measured means, over tokens and over requests
@@ -134,9 +135,10 @@ select
     case when runs.mode = 'closed' then runs.max_concurrency end,
     greatest(1, coalesce(len(runs.endpoints), 1)),
     runs.reported_reason,
-    coalesce(nullif(runs.name, ''), runs.run_id)
+    coalesce(nullif(runs.name, ''), runs.run_id),
+    (select count(*) from staging.requests where requests.run_id = runs.run_id and requests.is_warm_up)
 from staging.runs
-where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
+where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name, &t.WarmUp)
 	if err == nil && ranOn.Valid {
 		err = json.Unmarshal([]byte(ranOn.String), &t.Deployment)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"tidemark/analysis/metric"
+	"tidemark/internal/show"
 )
 
 // rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
@@ -58,8 +59,12 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	switch {
 	case e.ln > math.Log(q.MaxScale):
 		return *s.answer(AboveMax, e, "the largest multiple that was asked about is within the objectives"), nil
-	case e.ln < math.Log(q.MinScale) && s.isMissedAlone(e.binding, 0):
-		return *s.answer(NotPossible, e, q.Objectives[e.binding].String()+" is missed by requests that have the server to themselves"), nil
+	case e.ln < math.Log(q.MinScale) && s.isMissedAlone(e.binding, -math.Log1p(q.Twin.Band)): // even by steps as fast as the model's error allows
+		why := q.Objectives[e.binding].String() + " is missed by requests that have the server to themselves"
+		if q.Twin.Band > 0 {
+			why += ", even on steps " + show.Percent(q.Twin.Band) + " faster than predicted"
+		}
+		return *s.answer(NotPossible, e, why), nil
 	case e.ln < math.Log(q.MinScale):
 		return *s.answer(BelowMin, e, "the smallest multiple that was asked about is not within the objectives"), nil
 	}

@@ -30,7 +30,7 @@ func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo anal
 		return Server{}, err
 	}
 	resolved := cost.Deployment
-	s := Server{Engine: cost.Engine(), Objectives: slo.Latencies()}
+	s := Server{Engine: cost.Engine(), Objectives: slo.SearchedLatencies()}
 	s.Engine.MaxModelLen = min(cmp.Or(resolved.MaxModelLen, 131072), s.Engine.KVBlocks*s.Engine.BlockSize)
 	if len(s.Objectives) == 0 {
 		return Server{}, hint.Errorf("slo %s: no objective is a latency: a share of failures alone is no limit to a rate", slo.Name).
@@ -168,7 +168,7 @@ func (s *Search) differs(had, wanted deployment.Deployment, slo analysis.SLO) st
 			return fmt.Sprintf("the newest has a %s of %d", limit.name, limit.had)
 		}
 	}
-	if !isSame(s.inSecondSchema().Latencies(), slo.Latencies()) {
+	if !isSame(s.inSecondSchema().SearchedLatencies(), slo.SearchedLatencies()) {
 		return "the newest is for other objectives"
 	}
 	return ""

@@ -289,6 +289,14 @@ func (f *whatIfFlags) mixOf(t traffic, choice analysis.MixChoice, byClass bool) 
 	}
 	if t.run != nil && f.RequestRate > 0 {
 		mix.RequestsPerS = f.RequestRate
+		return mix, nil
+	}
+	// The mean rate of a burst says nothing of what comes before and after it: ten requests within 2 ms are no 5,000 a second.
+	if n := len(mix.Arrivals); mix.Clients == 0 && choice == (analysis.MixChoice{}) && n > 1 {
+		if span := mix.Arrivals[n-1].DueS - mix.Arrivals[0].DueS; span > 0 && span < 1 {
+			return mix, hint.Misuse("what-if: all %s requests come within %s: that is a burst, and no rate", kit.Whole(mix.Requests), show.Duration(span)).
+				Hint("name a longer part, or how many come at once with --max-concurrency")
+		}
 	}
 	return mix, nil
 }

@@ -304,6 +304,9 @@ func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysi
 		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean.%s",
 			show.Duration(busiest.LengthS), show.Figures(busiest.RateRatio), busiestAdvice(rows, busiest)))
 	}
+	if t.run != nil && t.run.WarmUp > 0 {
+		said = append(said, fmt.Sprintf("%s of its warm-up are left out, as they are of its figures; a plan has no warm-up and is asked about whole.", show.Things(int64(t.run.WarmUp), "request", "requests")))
+	}
 	if t.run != nil && t.run.IsSimulated {
 		said = append(said, "The run was of a simulated server: "+analysis.OfSimulator+".")
 	}

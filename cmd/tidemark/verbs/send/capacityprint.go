@@ -54,13 +54,14 @@ func (s *search) spoken(text string) string {
 // runForms are the runs of a search, the widest first. Their ids would not fit in a line: --json has them.
 func (s *search) runForms(runs []capacity.Row) []analysis.Table {
 	full := kit.TableOf("run", "multiple", "requests/s", "missed", "by", "share", "load")
-	short, least := kit.TableOf("run", "multiple", "missed", "share"), kit.TableOf("run", "multiple", "share")
+	short, least := kit.TableOf("run", "multiple", "requests/s", "missed", "share"), kit.TableOf("run", "multiple", "requests/s", "share")
 	for i, r := range runs {
 		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
 		verdict := verdictInWords(r.Verdict)
-		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
-		short.Rows = append(short.Rows, []any{run, multiple, missed, verdict})
-		least.Rows = append(least.Rows, []any{run, multiple, verdict})
+		rate := tables.Figure(show.Figures(r.RatePerS))
+		full.Rows = append(full.Rows, []any{run, multiple, rate, missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
+		short.Rows = append(short.Rows, []any{run, multiple, rate, missed, verdict})
+		least.Rows = append(least.Rows, []any{run, multiple, rate, verdict})
 	}
 	return []analysis.Table{full, short, least}
 }
@@ -132,16 +133,23 @@ func (s *search) sentence(a capacity.Answer) string {
 	case capacity.AboveMax:
 		return fmt.Sprintf("At least %s, the largest that was asked about; %s.", load(a.ScaleLow, a.RateLowPerS), origin)
 	case capacity.BelowMin:
-		return fmt.Sprintf("Below %s, the smallest multiple that was asked about%s; %s.", show.Figures(cmp.Or(s.question.MinScale, 0.05)), binds, origin)
+		least := cmp.Or(s.question.MinScale, 0.05)
+		return fmt.Sprintf("Below %s, the smallest that was asked about%s; %s.", load(&least, s.rateAt(least)), binds, origin)
 	}
 	text := map[string]string{capacity.NotPossible: "Not possible at any load: ", capacity.Undecided: "Undecided: ", capacity.Invalid: "Invalid: "}[a.Outcome] + a.Why
 	if a.ScaleLow != nil && a.ScaleHigh != nil {
-		text += fmt.Sprintf("; between %s and %s so far", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh))
+		text += fmt.Sprintf("; between %s and %s so far", load(a.ScaleLow, s.rateAt(*a.ScaleLow)), load(a.ScaleHigh, s.rateAt(*a.ScaleHigh)))
 	}
 	if a.MinutesEnough != nil {
 		text += fmt.Sprintf("; about %s of load in all would be enough: --budget %.0fm goes on", loadTime(60**a.MinutesEnough), *a.MinutesEnough+1)
 	}
 	return text + "; " + origin + "."
+}
+
+// rateAt is what a multiple of the window sends, requests/s.
+func (s *search) rateAt(scale float64) *float64 {
+	rate := scale * s.header.Window.RatePerS
+	return &rate
 }
 
 // loadTime is in minutes where a budget would be.

@@ -84,7 +84,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	s := &search{capacityFlags: f, what: what, question: capacity.Question{
 		BySpeed: f.by == "speed", Seed: f.Seed, Budget: f.budget, Precision: precision,
 		MinScale: f.minScale, MaxScale: f.maxScale, Confirm: !f.isUnconfirmed, MaxLatenessS: f.To.MaxLateness.Seconds(),
-		Objectives: slo.Asked(),
+		Objectives: slo.Searched(),
 	}}
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -251,7 +251,10 @@ func (s *search) readWindow(path string) error {
 	if len(q.Window) == 0 {
 		return hint.Misuse("capacity: no request in the window").Hint("choose another with --from and --until")
 	}
-	q.Length = s.window.Length()
+	if q.Length = s.window.Length(); q.Mode == "open" && q.Length < time.Second {
+		return hint.Misuse("capacity: the window of %s is %s long: that is a burst, and no rate", s.what, show.Duration(q.Length.Seconds())).
+			Hint("a longer part with --from and --until, or --mode closed, which has no rate")
+	}
 	s.header.Window = s.window.Span(q.Window, s.plan)
 	return nil
 }

@@ -41,6 +41,9 @@ func (s *search) tellLoad(predicted capacity.Answer) {
 	word := "no limit is predicted"
 	if predicted.Scale != nil {
 		word = fmt.Sprintf("predicted: %s times", show.Figures(*predicted.Scale))
+		if predicted.RatePerS != nil {
+			word += fmt.Sprintf(", %s requests/s", show.Figures(*predicted.RatePerS))
+		}
 	}
 	load := s.question.LoadAt(predicted, s.header.Window.RatePerS)
 	s.Tell("%s; may send load for %s in about %d runs: near that limit %s requests with %s tokens, to %s", word, loadTime(60*load.Minutes),
@@ -54,7 +57,11 @@ func (s *search) onServer() (capacity.Answer, error) {
 	}
 	s.server.NewID = func() string { return newRunID(s.id) }
 	s.server.Begins = func(p capacity.Probe, runID string) {
-		s.Tell("run %d (%s): %s times for %s, %d requests", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests))
+		rate := ""
+		if s.question.Mode != "closed" && p.Length > 0 {
+			rate = fmt.Sprintf(", %s a second", show.Figures(float64(len(p.Requests))/p.Length.Seconds()))
+		}
+		s.Tell("run %d (%s): %s times for %s, %d requests%s", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests), rate)
 	}
 	s.server.Ended = func(ctx context.Context, folder, runID string) error {
 		if _, err := s.IngestRun(context.WithoutCancel(ctx), s.Wait, folder, runID); err != nil {
