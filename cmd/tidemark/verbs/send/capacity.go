@@ -13,7 +13,9 @@ package send
 // else.
 
 import (
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -92,7 +94,9 @@ func (f *capacityFlags) run() error {
 	if err != nil {
 		return err
 	}
+	read := f.tellWhile("reading " + what)
 	s, err := newSearch(f, what)
+	read()
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,9 @@ func (f *capacityFlags) run() error {
 		}
 	}
 	began := time.Now()
+	rehearsed := f.tellWhile(fmt.Sprintf("rehearsing the window's %s at one multiple after another", show.Things(len(s.question.Window), "request", "requests")))
 	predicted, err := capacity.Rehearse(f.Context, s.question)
+	rehearsed()
 	if err != nil {
 		return err
 	}
@@ -140,6 +146,25 @@ func (f *capacityFlags) run() error {
 		return err
 	}
 	return s.finish(answer)
+}
+
+// tellWhile says every five seconds that a step still goes on, until end is called.
+func (f *capacityFlags) tellWhile(step string) (end func()) {
+	began, done := time.Now(), make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(5 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				f.Tell("%s: %s so far", step, show.Duration(time.Since(began).Round(time.Second).Seconds()))
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
 }
 
 // finish keeps the search in the warehouse and prints its answer, also where it cannot be kept.
