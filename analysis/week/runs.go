@@ -19,9 +19,9 @@ func (m *maker) fillRuns() error {
 		return err
 	}
 	rows, err := m.conn.QueryContext(m.ctx, `with judged as (
-	select run_id, bool_and(outcome = 'met') as is_met
-	from marts.slo
-	group by run_id
+	select run_id, outcome = 'met' as is_met
+	from marts.verdicts
+	where slo_name is not null and outcome <> 'invalid'
 ),
 
 checked as (

@@ -352,18 +352,12 @@ def changes_of(this, last):
     def figure(name):
         return lambda h: h.figures[name]
 
-    def share(hours, basis):
-        known = [(h.figures["requests"], within(h, basis)) for h in hours]
-        return sum(n * w[1] for n, w in known) / sum(n for n, _ in known)
-
-    bases = this.document["basis"], last.document["basis"]
-    known = [p for p in pairs if within(p[0], bases[0]) and within(p[1], bases[1])]
     both = {name: added(figure(name)) for name in ("requests", "input_tokens", "output_tokens")}
     both["tokens"] = tuple(a + b for a, b in zip(both["input_tokens"], both["output_tokens"]))
     # The peak of the busiest hour: of most need, then of the greatest peak.
     both["peak_rate_per_s"] = tuple(max((-1 if h.needed[1] is None else h.needed[1], h.figures["peak_rate_per_s"]) for h in hours)[1] for hours in zip(*pairs))
     both["gpu_hours_needed"] = added(lambda h: None if h.needed[1] is None else this.service.gpus * h.needed[1])
-    both["within_slo_ratio"] = share((a for a, _ in known), bases[0]), share((b for _, b in known), bases[1])
+    # The share within the SLO of last week is by this week's estimates, which its own page does not have.
     classes = {name: added(lambda h, name=name: sum(name == class_of(r) for r in h.rows)) for name in {class_of(r) for r in this.rows}}
     return {name: (b, a / b - 1) for name, (a, b) in both.items()}, {name: a / b - 1 if b else None for name, (a, b) in classes.items()}
 
