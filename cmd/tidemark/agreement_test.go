@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/cli/kit"
 )
 
-// One question has one answer: what-if says of a plan what capacity says of it, as a rate and with the same interval; in sessions too.
+// One question has one answer: what-if says of a plan what capacity says of it, as a rate and with the same interval, of one replica and of three; in sessions too. A rehearsal a
+// tenth below the low end keeps the SLO, and one a fifth above the high end does not.
 func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const slo = "schema: tidemark.slo/2\nname: chat\nobjectives:\n  - {metric: ttft_from_due, percentile: 95, at_most: 1s}\n  - {metric: tpot, percentile: 95, at_most: 30ms}\n"
@@ -40,11 +44,22 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 		if code := run(strings.Fields("tidemark plan "+path+" --output "+name+".jsonl.zst"), strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
 			t.Fatal("plan: ", code)
 		}
-		const on = " --slo slo.yaml --gpu H100 --model llama-3.1-8b --json"
-		capacity, whatIf := ask("capacity "+name+".jsonl.zst"+on), ask("what-if "+name+".jsonl.zst"+on)
-		for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
-			if capacity[of] == nil || capacity[of] != whatIf[column] {
-				t.Errorf("%s: %s of capacity is %v, %s of what-if %v", name, of, capacity[of], column, whatIf[column])
+		for _, replicas := range []string{"1", "3"} {
+			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --model llama-3.1-8b --replicas " + replicas
+			capacity, whatIf := ask("capacity --json "+on), ask("what-if --json "+on)
+			for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
+				if capacity[of] == nil || capacity[of] != whatIf[column] {
+					t.Errorf("%s on %s: %s of capacity is %v, %s of what-if %v", name, replicas, of, capacity[of], column, whatIf[column])
+				}
+			}
+			if name == "sessions" {
+				continue
+			}
+			for scale, want := range map[float64]int{0.9 * capacity["scale_low"].(float64): 0, 1.2 * capacity["scale_high"].(float64): kit.ExitNotMet} {
+				var said strings.Builder
+				if code := run(strings.Fields(fmt.Sprintf("tidemark rehearse --scale %.3f %s", scale, strings.Replace(on, ".jsonl.zst", ".yaml", 1))), strings.NewReader(""), &said, io.Discard); code != want {
+					t.Errorf("%s on %s at %.3f times: code %d, want %d\n%s", name, replicas, scale, code, want, said.String())
+				}
 			}
 		}
 	}

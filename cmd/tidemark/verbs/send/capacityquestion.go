@@ -200,6 +200,9 @@ func (s *search) ready() error {
 		return err
 	}
 	q := &s.question
+	if !s.isLive() && q.Mode != "closed" { // nothing is sent, so that nothing need be spared
+		q.MaxScale = cmp.Or(q.MaxScale, capacity.MostScale)
+	}
 	q.Twin = capacity.Twin{
 		Engine: engine, Band: band,
 		Replicas: max(len(s.BaseURLs.Value()), s.replicas), Routing: s.routing,
