@@ -25,7 +25,7 @@ func (m *maker) describe() error {
 		return f.Mistake("deployment", err)
 	}
 	r.Deployment = describeDeployment(f.Deployment, resolved)
-	r.SLO.Name = m.slo.Name
+	r.SLO.Name, r.SLO.Allowed = m.slo.Name, m.allowed()
 	for _, o := range m.slo.Objectives {
 		r.SLO.Objectives = append(r.SLO.Objectives, Objective{
 			Name: objectiveName(o), Metric: o.Metric, Percent: o.Percentile, AtMost: o.AtMost, Class: o.Class,

@@ -93,6 +93,7 @@ type Replicas struct {
 type SLO struct {
 	Name       string      `json:"name"`
 	Objectives []Objective `json:"objectives"`
+	Allowed    float64     `json:"allowed_ratio"` // the largest share of requests that one of them lets miss
 }
 
 // Objective is one bound.

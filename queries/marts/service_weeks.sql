@@ -45,6 +45,6 @@ select
     document ->> '$.time_zone' as time_zone,
     (document ->> '$.deployment.gpus_per_replica')::bigint as gpus_per_replica,
     (document ->> '$.price.usd_per_gpu_hour')::double as usd_per_gpu_hour,
-    (document ->> '$.basis.allowed_ratio')::double as allowed_ratio,
+    coalesce(document ->> '$.slo.allowed_ratio', document ->> '$.basis.allowed_ratio')::double as allowed_ratio, -- of earlier versions only the second
     (document ->> '$.basis.replica_rate_per_s')::double as basis_replica_rate_per_s
 from staging.service_weeks

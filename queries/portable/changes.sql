@@ -1,6 +1,7 @@
 -- One row per service, week and headline figure: what became of it since the week before, over the hours that both cover.
 -- service, week  the service; ISO week in its zone
--- figure         'requests', 'input_tokens', 'output_tokens', 'tokens', 'peak_rate_per_s' of the busiest hour, 'gpu_hours_needed', 'within_slo_ratio'
+-- figure         'requests', 'input_tokens', 'output_tokens', 'tokens', 'peak_rate_per_s' of the busiest hour, 'gpu_hours_needed', 'within_slo_ratio' (of each
+--                week as its own report estimated it; the page takes one report's estimates for both weeks)
 -- this           in these hours of the week
 -- before         in those of the week before
 -- ratio          this over before, minus 1

@@ -21,12 +21,12 @@
 -- p99_output_tokens       99th percentile; null below 100 requests
 -- burst_ratio             variance of the counts of its five minutes over their mean
 -- replica_rate_per_s, low_replica_rate_per_s, high_replica_rate_per_s  what one replica takes within the SLO, with its 90 % interval, requests per second
--- paid_rate_ratio         what one of the paid replicas takes over replica_rate_per_s
 -- needed_replicas         whole replicas for peak_rate_per_s at replica_rate_per_s; null: no capacity is known
 -- low_needed_replicas     at high_replica_rate_per_s
 -- high_needed_replicas    at low_replica_rate_per_s
 -- run_replicas            to run in that hour: high_needed_replicas, one at least; as paid where the need is not known
 -- paid_replicas           paid for
+-- paid_rate_ratio         what one of the paid replicas takes over replica_rate_per_s
 -- gpu_hours_paid          GPU-hours of the paid replicas
 -- cost_usd                of the paid replicas, US dollars
 with bins as (

@@ -45,7 +45,7 @@ func deployment() week.Deployment {
 }
 
 func slo() week.SLO {
-	return week.SLO{Name: "chat", Objectives: []week.Objective{
+	return week.SLO{Name: "chat", Allowed: 0.01, Objectives: []week.Objective{
 		{Name: "p99 ttft_from_due", Metric: "ttft_from_due", Percent: 99, AtMost: 1},
 		{Name: "p99 tpot of interactive", Metric: "tpot", Percent: 99, AtMost: 0.05, Class: "interactive"},
 	}}
