@@ -6,6 +6,7 @@ import (
 
 	"tidemark/internal/engine"
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 // Server is what a search measures.
@@ -27,6 +28,14 @@ type Probe struct {
 	// Hopeless is asked every HopelessEvery from HopelessFrom on: whether enough misses are certain already. It has a reply for each
 	// request, in order, as far as it is known at that instant.
 	Hopeless func(at time.Duration, replies []Reply) bool
+}
+
+// RatePerS is the rate at which it sends, requests per second; 0: the concurrency says how fast.
+func (p Probe) RatePerS() float64 {
+	if p.Mode == schedule.Closed || p.Length <= 0 {
+		return 0
+	}
+	return float64(len(p.Requests)) / p.Length.Seconds()
 }
 
 // When a probe is looked at.

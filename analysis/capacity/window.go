@@ -27,6 +27,9 @@ type Span struct {
 	RatePerS float64 `json:"rate_per_s"`
 }
 
+// At is the rate of the span at a multiple, requests per second.
+func (s Span) At(scale float64) float64 { return scale * s.RatePerS }
+
 // Span is the span of the window with its requests, cut out of the plan of that header.
 func (w Window) Span(requests []plan.Request, of plan.Header) Span {
 	from := startOf(of)

@@ -148,8 +148,7 @@ func (s *search) sentence(a capacity.Answer) string {
 
 // rateAt is what a multiple of the window sends, requests/s.
 func (s *search) rateAt(scale float64) *float64 {
-	rate := scale * s.header.Window.RatePerS
-	return &rate
+	return new(s.header.Window.At(scale))
 }
 
 // loadTime is in minutes where a budget would be.

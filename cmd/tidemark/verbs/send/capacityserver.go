@@ -58,8 +58,8 @@ func (s *search) onServer() (capacity.Answer, error) {
 	s.server.NewID = func() string { return newRunID(s.id) }
 	s.server.Begins = func(p capacity.Probe, runID string) {
 		rate := ""
-		if s.question.Mode != "closed" && p.Length > 0 {
-			rate = fmt.Sprintf(", %s a second", show.Figures(float64(len(p.Requests))/p.Length.Seconds()))
+		if perS := p.RatePerS(); perS > 0 {
+			rate = fmt.Sprintf(", %s a second", show.Figures(perS))
 		}
 		s.Tell("run %d (%s): %s times for %s, %d requests%s", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests), rate)
 	}
