@@ -66,7 +66,7 @@ type variant struct {
 
 // Rehearse ranks candidates. The order of the rows is that of the candidates. bands is asked once how far real servers may be from the
 // model, for those that are rehearsed in full. told hears how many rehearsals are done, of how many; one goroutine at a time calls it.
-func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*Candidate) (Modelled, error), bands func([]Candidate) ([]float64, error), told Told) ([]Row, error) {
+func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(i int, c *Candidate) (Modelled, error), bands func([]Candidate) ([]float64, error), told Told) ([]Row, error) {
 	rows := make([]Row, len(candidates))
 	groups := map[string][]variant{}
 	var order []string
@@ -74,7 +74,7 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(*
 	valid := 0
 	var shares *bool // the traffic, which is the same for all, shares prefixes
 	for i, c := range candidates {
-		m, err := model(&c)
+		m, err := model(i, &c)
 		if err != nil {
 			return nil, err
 		}

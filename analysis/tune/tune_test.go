@@ -75,7 +75,7 @@ func TestWhatTheEngineCannotTellApart(t *testing.T) {
 		}
 		return c.Deployment.MaxNumSeqs, c.Deployment.MaxNumBatchedTokens
 	}
-	rows, err := f.Rehearse(t.Context(), candidates, func(c *Candidate) (Modelled, error) {
+	rows, err := f.Rehearse(t.Context(), candidates, func(_ int, c *Candidate) (Modelled, error) {
 		seqs, tokens := limits(c)
 		return Modelled{Question: question(seqs, tokens, 1<<16), USDPerHour: 3.6}, nil
 	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil }, func(string, int, int) {})

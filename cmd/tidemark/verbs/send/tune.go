@@ -125,18 +125,16 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Ro
 	if err := s.question.Check(); err != nil {
 		return nil, hint.AsMisuse(err)
 	}
-	next := -1
-	return file.Rehearse(f.Context, candidates, func(c *tune.Candidate) (tune.Modelled, error) {
-		next++
-		m := modelled[next]
+	return file.Rehearse(f.Context, candidates, func(i int, c *tune.Candidate) (tune.Modelled, error) {
+		m := modelled[i]
 		c.Deployment = m.Deployment
 		if m.Why != "" {
-			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[next]}, nil
+			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[i]}, nil
 		}
 		q := s.question
 		q.Twin = rehearsedTwin(m.Engine, m.Deployment)
 		q.Twin.Engine.EnablePrefixCaching = c.IsCached
-		return tune.Modelled{Question: q, USDPerHour: usdPerHour[next]}, nil
+		return tune.Modelled{Question: q, USDPerHour: usdPerHour[i]}, nil
 	}, f.bands, f.progress())
 }
 
