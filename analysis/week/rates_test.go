@@ -440,3 +440,19 @@ func TestDrawnLengthsHaveTheMeanThatWasCounted(t *testing.T) {
 		t.Errorf("median %v in the bucket %v", *d.Hours[0].P50Input, d.Counted.Middle[0])
 	}
 }
+
+// A week without a request after a busy one needs nothing, and is compared with nothing.
+func TestAWeekWithoutARequest(t *testing.T) {
+	w := warehousetest.Open(t, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, reader_version, ingested_at) values
+    (1, 'rates', 'lengths', 'lengths', 'p', 'a', 1, 1, 1, 0, timestamptz '2026-11-09 00:00:00+01', true, 4, now());
+insert into raw.rate_windows (source_id, window_from_s, window_until_s, requests)
+select 1, 300 * i, 300 * (i + 1), case when i < 288 then 12 else 0 end
+from range(14 * 288) as windows (i);
+insert into raw.length_cells (source_id, input_above, input_up_to, output_above, output_up_to, requests) values (1, null, 100, null, null, 1), (1, null, null, null, 50, 1);
+`)
+	r := make47(t, w, aService(t, "time_zone: Europe/Berlin\ntraffic: [{source: rates, covers: 2026-11-09/2026-11-23}]"))
+	if v := r.Verdict; r.Sums.Requests != 0 || v.Kind != Hold || v.Replicas == nil || *v.Replicas != 0 || len(v.Since) > 0 {
+		t.Errorf("%d requests, verdict %+v, want none and to keep what is there", r.Sums.Requests, v)
+	}
+}

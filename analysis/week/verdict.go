@@ -129,7 +129,7 @@ func (m *maker) fillVerdict() error {
 	r := m.report
 	r.Verdict = r.AsNeeded()
 	v := &r.Verdict
-	if m.answer.Before == nil || v.Replicas == nil {
+	if m.answer.Before == nil || m.answer.Busiest < 0 || v.Replicas == nil { // nothing to compare, or no request came
 		return nil
 	}
 	printed, err := m.printedBefore()
