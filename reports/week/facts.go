@@ -32,6 +32,11 @@ type facts struct {
 }
 
 func newFacts(r *week.Report) *facts {
+	if r.Verdict.Kind == "" { // kept by an earlier version
+		judged := *r
+		judged.Verdict = r.AsNeeded()
+		r = &judged
+	}
 	f := &facts{Report: r, clock: newClock(r)}
 	if len(r.Hours) > 0 {
 		f.PaidFirst, f.Paid = r.Hours[0].PaidReplicas, r.Hours[len(r.Hours)-1].PaidReplicas

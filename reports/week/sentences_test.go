@@ -51,6 +51,7 @@ var weeks = []struct {
 		[]string{"**29 hours from Mon 10:00 to Fri 14:00** needed up to **8 replicas**, 2 more than are paid for ($1,949 a week)", "**broke the SLO**"}, []string{"not known", "7th"}},
 	{"it does not fit at the low end alone", with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) }), "Buy 2 GPUs: 6 replicas may be 3 % short at Tue 14:00",
 		[]string{"**Tue 14:00** may have needed **7 replicas**, 1 more than are paid for ($974 a week), due now; Tue 14:00 brought 41.0 requests/s."}, nil},
+	{"it does not fit, said by an earlier version", func() *week.Report { r := sample.DoesNotFit(); r.Verdict = week.Verdict{}; return r }(), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00", nil, nil},
 	{"it does not fit and the headroom is not known", with(sample.DoesNotFit(), func(r *week.Report) { r.Sums.LowHeadroom = nil }), "Buy 4 GPUs: 8 replicas are needed, 6 paid for", nil, nil},
 	{"the SLO broke by a slow GPU in an hour that had too few as well", with(sample.DoesNotFit(), func(r *week.Report) { r.Hours[4*24+10].HighNeeded = ptr(7) }), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00",
 		[]string{"Fri 10:00 and 11:00 **broke the SLO**, also for lack of GPUs."}, nil},
