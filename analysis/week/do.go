@@ -203,7 +203,7 @@ func fix(r *Report) *Do {
 
 // measure speaks if the page rests on too little: no capacity, one that nobody measured, an old one or one of another shape, or too few hours.
 func measure(r *Report) *Do {
-	why := ""
+	why, command := "", r.Commands.Search
 	switch b := r.Basis; {
 	case b.RatePerS == nil:
 		why = "Measure what a replica handles (tidemark capacity): no capacity is known, so nobody can say whether the traffic fits."
@@ -213,6 +213,7 @@ func measure(r *Report) *Do {
 		why = fmt.Sprintf("Measure what a replica handles before you buy (tidemark capacity, half an hour of load): %s %s by the model, and %s are needed if the capacity is at the low end of its interval.",
 			counting(r.paidNow(), "replica"), show.Verb(r.paidNow(), "is enough", "are enough"), show.Count(*r.Verdict.Cautious))
 	case r.isGappy():
+		command = r.Commands.Collect
 		why = fmt.Sprintf("Close the gaps in the data first (tidemark collect): %s of %s hours are missing, and the busiest may be among them.", show.Count(r.Sums.MissingHours), show.Count(r.Sums.Hours))
 	case b.Kind == "predicted":
 		why = "Measure what a replica handles (tidemark capacity): every number of replicas here rests on a rehearsal."
@@ -223,10 +224,7 @@ func measure(r *Report) *Do {
 	default:
 		return nil
 	}
-	do := &Do{Verb: "measure", Rule: RuleMeasure, Text: why, Command: r.Commands.Search}
-	if strings.Contains(why, "(tidemark collect)") {
-		do.Command = r.Commands.Collect
-	}
+	do := &Do{Verb: "measure", Rule: RuleMeasure, Text: why, Command: command}
 	if r.isGappy() {
 		return do
 	}

@@ -178,3 +178,20 @@ func TestRecommendationsTellLocalHours(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// What to do first comes with the command that does it: a search for what a replica handles, or a collection where hours are missing.
+func TestWhatToDoComesWithItsCommand(t *testing.T) {
+	r := sound()
+	r.Commands = Commands{Search: "tidemark capacity chat", Collect: "tidemark collect --service chat.yaml"}
+	r.Basis.Kind = "predicted"
+	if got := Recommend(r); got.Command != r.Commands.Search {
+		t.Errorf("a capacity that is rehearsed: %q", got.Command)
+	}
+	r.Sums.MissingHours = 1
+	if got := Recommend(r); got.Command != r.Commands.Collect {
+		t.Errorf("an hour is missing: %q", got.Command)
+	}
+	if got := Recommend(sound()); got.Command != "" {
+		t.Errorf("nothing is to be done, by %q", got.Command)
+	}
+}
