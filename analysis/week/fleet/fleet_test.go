@@ -93,6 +93,20 @@ func TestASearchCalibratesTheServer(t *testing.T) {
 	if n.Correction == nil || *n.Correction >= 1 {
 		t.Errorf("longer prompts take %v of the window's rate", n.Correction)
 	}
+
+	// A search on a simulated server knows nothing of real GPUs: the band is in how much slower and faster its steps may be.
+	asked := Asked{Server: s.server, Search: search}
+	real, err := asked.rehearser().calibrate(t.Context())
+	if err != nil || real == nil {
+		t.Fatal(real, err)
+	}
+	search.Origin = Simulated
+	simulated, err := asked.rehearser().calibrate(t.Context())
+	if err != nil || simulated == nil {
+		t.Fatal(simulated, err)
+	}
+	within(t, "slower, simulated", simulated.Slower, math.Hypot(real.Slower, math.Log1p(s.server.Band)), 1e-9)
+	within(t, "faster, simulated", simulated.Faster, math.Hypot(real.Faster, math.Log1p(s.server.Band)), 1e-9)
 }
 
 // The window loses 0.1 where prompts are off by the band and 0.2 where all steps are off as much as they may be; an hour that loses twice as much by either has only
@@ -111,6 +125,10 @@ func TestASearchWithoutItsWindow(t *testing.T) {
 	within(t, "uncorrected", *n.PerS, 4, 1e-9)
 	if n.Correction != nil || n.HighPerS != nil {
 		t.Errorf("correction %v and high end %v without a window", n.Correction, n.HighPerS)
+	}
+	n.take(&search, Capacity{Replicas: 1, PerS: 2, Slow: -0.3, Fast: 0.3}, &calibration{window: Capacity{Slow: -0.3}}, false)
+	if within(t, "of the window's rate", *n.Correction, 0.5, 1e-9); n.HighPerS != nil {
+		t.Errorf("high end %v of a search that found none", *n.HighPerS)
 	}
 }
 
