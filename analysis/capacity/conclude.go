@@ -163,7 +163,7 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 
 // describe adds the curve around the limit, and the users.
 func (s *search) describe(a *Answer, e *estimate) {
-	if s.isBrief || math.IsInf(e.ln, 0) {
+	if s.q.IsBrief || math.IsInf(e.ln, 0) {
 		return
 	}
 	c := s.rivals[0]

@@ -86,8 +86,7 @@ type search struct {
 	fits      map[string]Shift   // speeds of candidates, by their settings
 	distances map[string]float64 // of candidates from runs
 
-	isBrief bool            // the answer has no curve
-	watch   func(*estimate) // sees each estimate; nil: nobody does
+	watch func(*estimate) // sees each estimate; nil: nobody does
 }
 
 // recall takes the runs of earlier events.

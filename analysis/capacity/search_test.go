@@ -86,7 +86,7 @@ func TestSearchesHoldTheTruth(t *testing.T) {
 		q := s.question(t, seed)
 		q.Precision, q.curveRequests = 0.1, 2500
 		search := newSearch(t.Context(), q)
-		search.isBrief = true
+		search.q.IsBrief = true
 		a, err := search.run(s.server(q, seed), nil)
 		if err != nil {
 			t.Fatal(err)
