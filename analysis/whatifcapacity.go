@@ -105,14 +105,24 @@ func (q fleetQuestion) replicasFor(ctx context.Context, lowOfOne, wanted float64
 	if lowOfOne <= 0 {
 		return 0, nil
 	}
-	n := int(math.Ceil(wanted / lowOfOne))
-	for n > 1 && n <= mostFleet {
-		q.Twin.Replicas = n - 1
-		perS, err := q.rateWithin(ctx)
-		if err != nil || perS.Low < wanted {
-			return n, err
-		}
-		n--
+	enough, tooFew := int(math.Ceil(wanted/lowOfOne)), 0
+	if enough > mostFleet {
+		return enough, nil
 	}
-	return n, nil
+	for try := enough - 1; enough-tooFew > 1; {
+		q.Twin.Replicas = min(max(try, tooFew+1), enough-1)
+		perS, err := q.rateWithin(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if perS.Low >= wanted {
+			enough = q.Twin.Replicas
+		} else {
+			tooFew = q.Twin.Replicas
+		}
+		if try = tooFew + 1; perS.Low > 0 { // as many as would be enough if each took as much as each of these
+			try = int(math.Ceil(wanted / perS.Low * float64(q.Twin.Replicas)))
+		}
+	}
+	return enough, nil
 }
