@@ -1,7 +1,7 @@
 package main
 
 // The verb demo walks through the whole program on built-in data: it writes a trace and
-// what a Prometheus knows of five weeks of a service, starts a simulated vLLM in this
+// what a Prometheus knows of four weeks of a service, starts a simulated vLLM in this
 // process, ingests, replays and reports the run and the week. Each step runs the verb itself with a command line that
 // is printed, so that a newcomer can copy it. The demo therefore shows nothing that a
 // user could not do.
@@ -46,7 +46,7 @@ func demoCommand() *cli.Command {
 		Usage: "the whole journey on built-in data, ending in two reports",
 		Description: `Half a minute of made-up chat traffic against a simulated H100 with
 Llama-3.1-8B: a trace is ingested, replayed over HTTP and reported. Beside it
-five weeks of a service, with the Monday report of the last one.
+four weeks of a service, with the Monday report of the last one.
 
 Example:
   tidemark demo --output demo`,
