@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,4 +223,47 @@ func serveDemo(t *testing.T, out io.Writer, config engine.Config, perS float64) 
 		}
 	}
 	fmt.Fprintf(out, "%g,num_requests_running,,%.5g\n%g,num_requests_waiting,,%.5g\n%g,kv_cache_usage_perc,,%.5g\n", perS, running/samples, perS, waiting/samples, perS, used/samples)
+}
+
+// Requests that are drawn from what a Prometheus counted are as long as counted, though it was asked for sums three times as often as for buckets.
+func TestWhatWasCollectedIsPlannedAsLongAsCounted(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	served, err := seeded.ReadServed(bytes.NewReader(fixtures.DemoServed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(in("chat.prometheus.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := seeded.Demo()
+	if err := errors.Join(s.WriteMetrics(file, "chat", "m", 2, served, s.Begin, s.Begin.AddDate(0, 0, 2)), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	do := func(args ...string) string {
+		said.Reset()
+		if code := run(append([]string{"tidemark"}, append(args, "--warehouse", in("w.duckdb"))...), strings.NewReader(""), &said, io.Discard); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, said.String())
+		}
+		return said.String()
+	}
+	do("ingest", in("chat.prometheus.jsonl"))
+	do("plan", "chat.prometheus", "--from", "+24h", "--until", "+25h", "--output", in("hour.jsonl"))
+	planned, err := plan.Open(in("hour.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := planned.Header()
+	for quantity, tokens := range map[string]int64{"input_tokens": h.InputTokens, "output_tokens": h.OutputTokens} {
+		text := do("sql", "--csv", "select sum(mean_tokens * requests) / sum(requests) from staging.length_means where quantity = '"+quantity+"'")
+		counted, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(text, "\n", 2)[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if drawn := float64(tokens) / float64(h.Requests); math.Abs(drawn/counted-1) > 0.03 {
+			t.Errorf("%s: drawn are %.1f in the mean, counted were %.1f", quantity, drawn, counted)
+		}
+	}
 }

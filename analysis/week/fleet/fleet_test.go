@@ -420,3 +420,22 @@ func TestNines(t *testing.T) {
 		t.Errorf("bounds for 99.9 %%: %+v, want that of the p99", got)
 	}
 }
+
+// Of requests that servers counted, and that were drawn at a high rate, no five minutes are whole: how unevenly they come is not known, and hours
+// of one law agree all the same.
+func TestHoursOfCountersAgree(t *testing.T) {
+	drawn := func(seed uint64, change func(*traffic)) looks {
+		f := chat
+		change(&f)
+		s := Drawn(f.draw(2000.0/300, fiveMinutes, seed), 40, seed)
+		return s.look()
+	}
+	same := func(*traffic) {}
+	one, other, longer := drawn(1, same), drawn(2, same), drawn(3, func(f *traffic) { f.output *= 1.3 })
+	if apart, agrees := one.agrees(&other); !agrees {
+		t.Errorf("two hours of one law are %.2f of what is allowed apart", apart)
+	}
+	if _, agrees := one.agrees(&longer); agrees {
+		t.Error("an hour with answers 30 % longer agrees")
+	}
+}
