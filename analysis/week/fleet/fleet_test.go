@@ -430,12 +430,18 @@ func TestHoursOfCountersAgree(t *testing.T) {
 		s := Drawn(f.draw(2000.0/300, fiveMinutes, seed), 40, seed)
 		return s.look()
 	}
-	same := func(*traffic) {}
-	one, other, longer := drawn(1, same), drawn(2, same), drawn(3, func(f *traffic) { f.output *= 1.3 })
-	if apart, agrees := one.agrees(&other); !agrees {
-		t.Errorf("two hours of one law are %.2f of what is allowed apart", apart)
+	agreeing, longer := 0, 0
+	one := drawn(1, func(*traffic) {})
+	for seed := range uint64(20) {
+		other, different := drawn(2+seed, func(*traffic) {}), drawn(2+seed, func(f *traffic) { f.output *= 1.3 })
+		if _, agrees := one.agrees(&other); agrees {
+			agreeing++
+		}
+		if _, agrees := one.agrees(&different); agrees {
+			longer++
+		}
 	}
-	if _, agrees := one.agrees(&longer); agrees {
-		t.Error("an hour with answers 30 % longer agrees")
+	if agreeing < 10 || longer > 0 { // each of eight figures is two standard errors off now and then
+		t.Errorf("%d of 20 hours of one law agree, and %d with answers 30 %% longer", agreeing, longer)
 	}
 }
