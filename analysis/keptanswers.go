@@ -111,7 +111,7 @@ limit 1`, key, q.IsBrief).Scan(&document, &said)
 // IsNew says that there is something to keep.
 func (a *Answers) IsNew() bool { return len(a.made) > 0 }
 
-// Keep puts the new answers into a warehouse. They belong to the sources that their traffic came from, and go with them.
+// Keep puts the new answers into a warehouse. They belong to the source or the run that their traffic came from, and go with it.
 func (a *Answers) Keep(ctx context.Context, w *warehouse.Warehouse) error {
 	return w.Write(ctx, func(tx *warehouse.Tx) error {
 		for _, made := range a.made {
@@ -126,7 +126,8 @@ select
     coalesce(list(source_id), []),
     ?
 from raw.sources
-where sha256 = ?`, "answer "+made.Header.AnswerKey, string(document), made.Header.SourceSHA256)
+where sha256 = ?
+    or source_id in (select source_id from raw.runs where run_id = ?)`, "answer "+made.Header.AnswerKey, string(document), made.Header.SourceSHA256, made.Header.Source)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ package model
 // values that make no sense.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,7 @@ type traffic struct {
 	clients  int
 	mode     string // that a plan was made for
 	sha256   string // of the source that it was planned from
+	runID    string
 }
 
 // run predicts all rows with one call: asking the warehouse once per row would be
@@ -110,7 +112,7 @@ func (f *whatIfFlags) run() error {
 	answers := &analysis.Answers{Asked: analysis.AskedCapacity{Verb: "what-if", Version: kit.Version}}
 	err = f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
 		_, noWarehouse := os.Stat(f.Warehouse)
-		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil, t.name, t.sha256
+		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil, cmp.Or(t.runID, t.name), t.sha256
 		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
 		if err != nil {
 			return err
@@ -181,6 +183,7 @@ func (f *whatIfFlags) rehearseRows(ctx context.Context, answers *analysis.Answer
 // withTraffic gives a function the requests and a warehouse, or the built-in catalogue where a plan needs none.
 func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
 	var run *analysis.RunTraffic
+	var runID string
 	find := func(ctx context.Context, w *warehouse.Warehouse) error {
 		if w == nil {
 			return nil // no warehouse, no run
@@ -194,7 +197,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 			return nil // who plans it says what it is not
 		}
 		of, err := analysis.TrafficOfRun(ctx, w.DB(), id)
-		run = &of
+		run, runID = &of, id
 		return err
 	}
 	if !send.IsPlanFile(name) && !send.IsProfileFile(name) {
@@ -207,7 +210,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 			return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 		}
 		return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
-			return use(ctx, w, traffic{name: name, requests: run.All(), run: run, clients: run.MaxConcurrency})
+			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, clients: run.MaxConcurrency})
 		})
 	}
 	path, drop, err := f.PlanFor(name, nil)
