@@ -176,3 +176,29 @@ func TestAgenticSessionsThatDoNotAddUp(t *testing.T) {
 		t.Errorf("notes: got %q", notes)
 	}
 }
+
+// Data sets have a session a line: ids are local to each, copies under another id are one, and a line that is cut costs one session.
+func TestAgenticSessionsOfOneFile(t *testing.T) {
+	session := func(id, requests string) string {
+		return `{"id":"` + id + `","block_size":64,"hash_id_scope":"local","requests":[` + requests + "]}\n"
+	}
+	const one = `{"t":0,"type":"n","in":130,"out":4,"hash_ids":[1,2],"api_time":1.5},{"t":1.75,"type":"n","in":200,"out":4,"hash_ids":[1,2,3],"think_time":0.25}`
+	content := session("a", one) + "\n" + session("b", `{"t":0,"type":"n","in":70,"out":4,"hash_ids":[1]}`) + session("copy", one)
+	w := open(t)
+	result := load(t, w, write(t, "many.jsonl", []byte(content)), ingest.Options{})
+	if got := lines(table(t, w, "select arrival_ns, input_tokens, session_id, turn, think_s from raw.arrivals left join raw.arrival_details using (source_id, line) order by line")); got !=
+		"0,130,a,0,\n1750000000,200,a,1,0.25\n0,70,b,0," {
+		t.Errorf("got\n%s", got)
+	}
+	if got := lines(table(t, w, "select count(distinct id), count(*) from (select unnest(blocks) as id from raw.arrivals)")); got != "4,6" {
+		t.Errorf("ids of two sessions, and their uses: got %s, want 4,6", got)
+	}
+	notes := strings.Join(result.Notes, "\n")
+	for _, want := range []string{"2 sessions count from their own begin", "1 sessions are copies of an earlier one"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes: got %q, want %q in it", notes, want)
+		}
+	}
+	refused(t, open(t), write(t, "cut.jsonl", []byte(content+content[:90])), ingest.Options{}, "1 of 4 rows rejected", "line 5")
+	refused(t, open(t), write(t, "sizes.jsonl", []byte(content+strings.Replace(session("c", `{"t":0,"in":1,"out":1}`), "64", "16", 1))), ingest.Options{}, "block_size is 16, and that of the session before is 64")
+}
