@@ -14,7 +14,7 @@ import (
 func TestNotesOfRounds(t *testing.T) {
 	for file, wants := range map[string][]string{
 		"tracelab.jsonl": {
-			"1 rounds have a prefix that their session had not sent, of 128 tokens together",
+			"1 rounds have a prefix that their session had not sent, of 1024 tokens together",
 			"1 rounds began before the answer before them had ended: each is a session that branches off",
 			"1 rounds have the round_id of an earlier row; kept",
 			"1 rounds have no output event",
@@ -43,13 +43,13 @@ func TestRoundsThatCannotBe(t *testing.T) {
 	first, _, _ := strings.Cut(string(good), "\n")
 	change := func(from, to string) string { return string(good) + strings.Replace(first, from, to, 1) + "\n" }
 	for _, c := range []struct{ why, name, content, want string }{
-		{"the sum of another prompt", "a.jsonl", change(`"input_tokens_total":200`, `"input_tokens_total":201`), "input_tokens_total: not the sum of its parts"},
-		{"no prefix", "b.jsonl", change(`"prefix_tokens":128`, `"prefix_tokens":null`), "prefix_tokens: missing"},
-		{"a prefix below zero", "c.jsonl", change(`"prefix_tokens":128`, `"prefix_tokens":-1`), "prefix_tokens: negative"},
+		{"the sum of another prompt", "a.jsonl", change(`"input_tokens_total":1600`, `"input_tokens_total":1601`), "input_tokens_total: not the sum of its parts"},
+		{"no prefix", "b.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":null`), "prefix_tokens: missing"},
+		{"a prefix below zero", "c.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":-1`), "prefix_tokens: negative"},
 		{"no input before the output", "d.jsonl", change(`"user_message"`, `"usage_report"`), "timing_events: missing"},
 		{"no instant", "e.jsonl", change(`2026-06-01T10:00:00.000Z`, `yesterday`), "timing_events: not a time"},
 		{"a line that is cut", "f.jsonl", string(good) + first[:200] + "\n", ": not a JSON object"},
-		{"a key that is there twice", "g.jsonl", change(`"prefix_tokens":128`, `"prefix_tokens":128,"prefix_tokens":129`), "prefix_tokens: the key is there twice"},
+		{"a key that is there twice", "g.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":1024,"prefix_tokens":1025`), "prefix_tokens: the key is there twice"},
 		{"no length", "h.csv", header + "a,,5,0,0,0,0\n" + "a,7,5,0,0,0,0\n", "input_len: missing"},
 		{"a wait that is a word", "i.csv", header + "a,7,5,0,0,soon,0\n" + "a,7,5,0,0,0,0\n", "tool_wait_after_ms: not a number"},
 		{"a begin below zero", "j.csv", header + "a,7,5,-1,0,0,0\n" + "a,7,5,0,0,0,0\n", "arrival_time: negative"},

@@ -4,11 +4,8 @@ import "tidemark/ingest/read"
 
 // Rounds of agents whose prompts have no block ids, only how much of each was a prefix
 // that the session had sent before. The ids are made here: they say the same as the
-// prefixes, in whole blocks.
-
-// roundBlock is how many tokens an id stands for. A prefix is rounded down to it, so a
-// round shares up to 63 tokens less than its trace says; cached_tokens has them all.
-const roundBlock = 64
+// prefixes, in whole blocks: a round shares up to a block less than its trace says, and
+// cached_tokens has all of it.
 
 // mostRoundTokens is the longest prompt or answer that is believed of one round.
 const mostRoundTokens = 1 << 27
@@ -17,6 +14,7 @@ const mostRoundTokens = 1 << 27
 // one lane; a round that begins before the answer before it has ended makes another.
 type roundSession struct {
 	lanes []*roundLane
+	block int64  // tokens that an id stands for
 	space uint64 // of its ids: two sessions share nothing
 	next  uint64 // id
 	index int64  // of the latest round, as the file counts
@@ -33,8 +31,8 @@ type roundLane struct {
 type blockSpan struct{ from, count uint64 }
 
 // newRoundSession starts with its first lane, which has the session's own id.
-func newRoundSession(id string) *roundSession {
-	return &roundSession{space: read.HashText(id) << 24, lanes: []*roundLane{{id: id}}, index: -1}
+func newRoundSession(id string, block int64) *roundSession {
+	return &roundSession{block: block, space: read.HashText(id) << 24, lanes: []*roundLane{{id: id}}, index: -1}
 }
 
 // prompt makes the ids of a prompt: those that its lane had, as far as the prefix goes,
@@ -42,13 +40,13 @@ func newRoundSession(id string) *roundSession {
 // fills them. The answer has ids too, for a prefix that reaches into it. Beyond is how
 // many tokens of the prefix this session never sent: another one did.
 func (s *roundSession) prompt(lane *roundLane, prefix, input, output int64) (ids []uint64, beyond int64) {
-	reach := prefix / roundBlock
+	reach := prefix / s.block
 	kept := lane.cut(uint64(reach))
 	if int64(kept) < reach {
-		beyond = prefix - int64(kept)*roundBlock
+		beyond = prefix - int64(kept)*s.block
 	}
-	whole := uint64(input / roundBlock)
-	if all := uint64((input + output) / roundBlock); all > kept {
+	whole := uint64(input / s.block)
+	if all := uint64((input + output) / s.block); all > kept {
 		lane.known = append(lane.known, blockSpan{s.space + s.next, all - kept})
 		s.next += all - kept
 	}

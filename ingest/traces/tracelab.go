@@ -30,6 +30,10 @@ var TraceLab = read.Format{
 	Kind:  "arrivals",
 }
 
+// traceLabBlock is how many tokens an id stands for. Prompts are of tens of thousands: in
+// blocks of 64 the published rounds would have a thousand million ids.
+const traceLabBlock = 512
+
 // seesTraceLab asks for the split of the prompt, which no other format has.
 func seesTraceLab(h *read.Head) string {
 	return read.If(h.IsLines() && h.Has("session_id", "round_index", "prefix_tokens", "newly_append_tokens", "timing_events"), "rounds with prefix_tokens and timing_events")
@@ -69,7 +73,7 @@ type traceLab struct {
 
 // readTraceLab reads the rounds in the order of the file.
 func readTraceLab(d *read.Document, out *read.Rows) error {
-	out.About.TimeUnit, out.About.BlockTokens = "datetime", roundBlock
+	out.About.TimeUnit, out.About.BlockTokens = "datetime", traceLabBlock
 	t := &traceLab{out: out, sessions: map[string]*roundSession{}, rounds: map[uint64]struct{}{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var row roundRow
@@ -179,7 +183,7 @@ func (t *traceLab) span(events []roundEvent) (sent, ended int64, problem *read.R
 func (t *traceLab) place(id string, index, sent, ended, prefix int64, arrival *read.Arrival, detail *read.ArrivalDetail) {
 	s := t.sessions[id]
 	if s == nil {
-		s = newRoundSession(id)
+		s = newRoundSession(id, traceLabBlock)
 		t.sessions[id] = s
 	}
 	if index < s.index {

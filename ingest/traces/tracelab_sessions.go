@@ -20,6 +20,10 @@ var TraceLabSessions = read.Format{
 	Kind:  "arrivals",
 }
 
+// sessionTableBlock is how many tokens an id stands for: such tables also have prompts of
+// some hundred tokens.
+const sessionTableBlock = 64
+
 // seesTraceLabSessions asks for the split of the prompt.
 func seesTraceLabSessions(h *read.Head) string {
 	isSeen := (h.ColumnsHave("session_id") || h.ColumnsHave("id")) && h.ColumnsHave("round_idx", "prefix_len", "input_len", "output_len")
@@ -44,7 +48,7 @@ type tableSession struct {
 
 // readTraceLabSessions reads the header, then a round per line.
 func readTraceLabSessions(d *read.Document, out *read.Rows) error {
-	out.About.TimeUnit, out.About.BlockTokens = "ms", roundBlock
+	out.About.TimeUnit, out.About.BlockTokens = "ms", sessionTableBlock
 	t := &sessionTable{out: out, sessions: map[string]*tableSession{}}
 	var fields [][]byte
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
@@ -116,7 +120,7 @@ func (t *sessionTable) round(number int64, fields [][]byte) (*read.Reject, error
 	}
 	s, isFirst := t.sessions[id], false
 	if s == nil {
-		s, isFirst = &tableSession{roundSession: newRoundSession(id)}, true
+		s, isFirst = &tableSession{roundSession: newRoundSession(id, sessionTableBlock)}, true
 	}
 	detail, problem := t.place(s, isFirst, t.field(fields, "arrival_time"), &arrival)
 	if problem != nil {
