@@ -36,7 +36,7 @@ type SLOVerdict struct {
 type ObjectiveVerdict struct {
 	Objective
 	Observed         *float64
-	Low, High        *float64 // ends of its 95 % interval
+	Low, High        *float64 // ends of its 90 % interval
 	Samples          int64
 	EffectiveSamples int64 // effective sample size: slow requests come in bursts, so samples are not independent
 	Above            int64 // samples above the bound, or failed

@@ -5,12 +5,13 @@ package analysis
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/replay/plan"
 )
@@ -26,9 +27,10 @@ const mostFleet = 32
 
 // question is what the verb capacity would ask about these requests, which come at the traffic's own rate. ok is false where no objective
 // is a latency.
-func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.Settings, cost StepCost, requests []plan.Request, slo SLO) (q capacity.Question, ok bool, err error) {
-	if q.Objectives = slo.SearchedLatencies(); len(q.Objectives) == 0 {
-		return q, false, nil
+func (s Scenario) question(ctx context.Context, answers *Answers, settings rehearsal.Settings, cost StepCost, requests []plan.Request, slo SLO) (asked fleetQuestion, ok bool, err error) {
+	q := capacity.Question{Objectives: slo.SearchedLatencies()}
+	if len(q.Objectives) == 0 {
+		return asked, false, nil
 	}
 	window := capacity.BusiestWindow(requests, capacityWindow)
 	if window.Until == 0 {
@@ -36,27 +38,49 @@ func (s Scenario) question(ctx context.Context, db *sql.DB, settings rehearsal.S
 	}
 	q.Mode = cmp.Or(s.Mode, "open")
 	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
-	q.MaxScale = capacity.MostScale
-	q.Twin = capacity.Twin{Engine: settings.Engine, StepTime: capacity.ShiftedSteps(cost.StepTime(1)), Replicas: settings.Replicas, AreSettingsCertain: true}
-	q.Twin.Band, err = ServerBand(ctx, db, cost.Deployment)
-	return q, true, err
+	q.MaxScale, q.IsBrief = capacity.MostScale, true
+	e := settings.Engine
+	e.StepTime = cost.StepTime(1)
+	q.Twin = RehearsedTwin(e, cost.Deployment)
+	q.Twin.Replicas = settings.Replicas
+	q.Twin.Band, err = ServerBand(ctx, answers.DB, cost.Deployment)
+	return fleetQuestion{q, answers, cost.Deployment, window.Span(q.Window, plan.Header{})}, true, err
+}
+
+// fleetQuestion is a question with whom it is asked for.
+type fleetQuestion struct {
+	capacity.Question
+	answers    *Answers
+	deployment deployment.Deployment
+	span       capacity.Span
+}
+
+// RehearsedTwin is one server that is only rehearsed; its band is not known yet.
+func RehearsedTwin(e engine.Config, d deployment.Deployment) capacity.Twin {
+	e.MaxModelLen = LongestOf(e, d)
+	return capacity.Twin{Engine: e, StepTime: capacity.ShiftedSteps(e.StepTime), Replicas: 1, Routing: rehearsal.Turns, AreSettingsCertain: true}
+}
+
+// LongestOf is the longest request that a twin takes, tokens.
+func LongestOf(e engine.Config, d deployment.Deployment) int {
+	return min(cmp.Or(d.MaxModelLen, 131072), e.KVTokens())
 }
 
 // rehearseCapacity fills in what the servers take within the SLO, and how many of them the busiest ten minutes need.
-func (o *Outlook) rehearseCapacity(ctx context.Context, q capacity.Question, scale float64) error {
-	perS, err := rateWithin(ctx, q)
+func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale float64) error {
+	perS, err := q.rateWithin(ctx)
 	if err != nil {
 		return err
 	}
 	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
 	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
-	o.Needed, err = replicasFor(ctx, q, perS.Low/float64(max(q.Twin.Replicas, 1)), wanted)
+	o.Needed, err = q.replicasFor(ctx, perS.Low/float64(max(q.Twin.Replicas, 1)), wanted)
 	return err
 }
 
 // rateWithin is the largest rate within the objectives, of all replicas together, requests/s.
-func rateWithin(ctx context.Context, q capacity.Question) (Range, error) {
-	a, err := capacity.Rehearse(ctx, q)
+func (q fleetQuestion) rateWithin(ctx context.Context) (Range, error) {
+	a, err := q.answers.Rehearse(ctx, q.Question, q.deployment, q.span)
 	if err != nil {
 		return Range{}, fmt.Errorf("what-if: %w", err)
 	}
@@ -77,18 +101,28 @@ func rateWithin(ctx context.Context, q capacity.Question) (Range, error) {
 
 // replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at its low end at least the rate; 0: none is. Many
 // share bursts, so that fewer are enough than one alone says.
-func replicasFor(ctx context.Context, q capacity.Question, lowOfOne, wanted float64) (int, error) {
+func (q fleetQuestion) replicasFor(ctx context.Context, lowOfOne, wanted float64) (int, error) {
 	if lowOfOne <= 0 {
 		return 0, nil
 	}
-	n := int(math.Ceil(wanted / lowOfOne))
-	for n > 1 && n <= mostFleet {
-		q.Twin.Replicas = n - 1
-		perS, err := rateWithin(ctx, q)
-		if err != nil || perS.Low < wanted {
-			return n, err
-		}
-		n--
+	enough, tooFew := int(math.Ceil(wanted/lowOfOne)), 0
+	if enough > mostFleet {
+		return enough, nil
 	}
-	return n, nil
+	for try := enough - 1; enough-tooFew > 1; {
+		q.Twin.Replicas = min(max(try, tooFew+1), enough-1)
+		perS, err := q.rateWithin(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if perS.Low >= wanted {
+			enough = q.Twin.Replicas
+		} else {
+			tooFew = q.Twin.Replicas
+		}
+		if try = tooFew + 1; perS.Low > 0 { // as many as would be enough if each took as much as each of these
+			try = int(math.Ceil(wanted / perS.Low * float64(q.Twin.Replicas)))
+		}
+	}
+	return enough, nil
 }

@@ -22,11 +22,11 @@ import (
 
 // Rehearse replaces what an outlook says of tails and of objectives by what a rehearsal of these requests says, which come in order of due
 // time. It returns sentences about where the two differ by more than the band. Gaps between tokens stay the formulas'.
-func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests []plan.Request, choice MixChoice, slo SLO) (differ []string, err error) {
+func (s Scenario) Rehearse(ctx context.Context, answers *Answers, o *Outlook, requests []plan.Request, choice MixChoice, slo SLO) (differ []string, err error) {
 	if o.Why != "" {
 		return nil, nil
 	}
-	settings, cost, err := s.rehearsed(ctx, db, choice)
+	settings, cost, err := s.rehearsed(ctx, answers.DB, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests
 		if sent, err = own.traffic(requests, choice); err != nil {
 			return nil, err
 		}
-		q, ok, err := s.question(ctx, db, settings, cost, sent, slo)
+		q, ok, err := s.question(ctx, answers, settings, cost, sent, slo)
 		if err != nil {
 			return nil, err
 		}

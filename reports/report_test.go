@@ -133,7 +133,7 @@ func TestWhatAReportSays(t *testing.T) {
 		{"a late client makes a run invalid", together(), []string{"Not valid: p99 lateness was 29.6\u202fms, limit 10\u202fms"}, nil},
 		{"a prediction where the deployment is known", together(), []string{"The terms of the prediction add up to", "weights from HBM"}, nil},
 		{"an SLO is the first thing said", together(),
-			[]string{"Undecided: p99 ITL was 7.04\u202fms, limit 7\u202fms", "undecided, about 260 more requests", "too few independent bursts to tell, about 787 more requests", "share of failures</th>", "p95 TTFT from due</th>"}, nil},
+			[]string{"Undecided: p99 ITL was 7.04\u202fms, limit 7\u202fms", "undecided, about 192 more requests", "too few independent bursts to tell, about 519 more requests", "share of failures</th>", "p95 TTFT from due</th>"}, nil},
 		{"the certificate says what is not as it should be", together(),
 			[]string{"40.0\u202f% cached, this row is warm", "TTFT here 4.00\u202fms longer", "had each gone out when due"}, nil},
 		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked or assumed", "Asked or assumed</th>", "<bdi>1024</bdi></td>"}, nil},

@@ -223,7 +223,7 @@ func (run *Run) isLate() bool {
 	return hasLimit && isKnown && late > limit && (statistic == "p99" || strings.Contains(reason, "lateness"))
 }
 
-// intervals are the 95 % intervals of the run's p99s and of its throughput, in words; a statistic of too few samples has none.
+// intervals are the 90 % intervals of the run's p99s and of its throughput, in words; a statistic of too few samples has none.
 func (p *page) intervals(runID string) (map[string]string, error) {
 	r, err := ask(p.ctx, p.db, "marts.run_statistics", `select
     metric,
@@ -261,12 +261,12 @@ func keyOf(tiles []tile) string {
 		key = []string{"dot: value", "tick: limit, right of it is worse"}
 	}
 	if has(`class="interval"`) {
-		key = slices.Insert(key, 1, "bar: 95 % interval")
+		key = slices.Insert(key, 1, "bar: 90 % interval")
 	}
 	if slices.ContainsFunc(tiles, func(t tile) bool {
 		return !strings.Contains(string(t.Bar), "interval") && strings.Contains(t.Basis, " to ")
 	}) {
-		key = append(key, "“a to b” below a value: 95 % interval")
+		key = append(key, "“a to b” below a value: 90 % interval")
 	}
 	return strings.Join(key, " · ")
 }

@@ -22,7 +22,7 @@ func TestSchema(t *testing.T) {
 	w := open(t)
 	ctx := context.Background()
 	all, err := answers.Schema(ctx, w.DB(), "")
-	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_gaps" {
+	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.answers" {
 		t.Errorf("Schema: got %d rows, the first %v, %v", len(all.Rows), all.Rows[0], err)
 	}
 	columns, err := answers.Schema(ctx, w.DB(), "marts.tpot_gap")

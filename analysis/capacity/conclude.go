@@ -163,7 +163,7 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 
 // describe adds the curve around the limit, and the users.
 func (s *search) describe(a *Answer, e *estimate) {
-	if s.isBrief || math.IsInf(e.ln, 0) {
+	if s.q.IsBrief || math.IsInf(e.ln, 0) {
 		return
 	}
 	c := s.rivals[0]
@@ -235,7 +235,7 @@ func (s *search) remarks(e *estimate) []string {
 	var first *Run
 	for _, r := range s.runs {
 		if r.isLate(s.q) {
-			notes = append(notes, fmt.Sprintf("run %d does not count: the client was late, p99 %.3g s", r.Number, r.LatenessP99S))
+			notes = append(notes, fmt.Sprintf("run %d does not count: %s", r.Number, r.lateness()))
 			continue
 		}
 		if first == nil {

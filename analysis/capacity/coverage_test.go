@@ -111,7 +111,7 @@ func TestCoverage(t *testing.T) {
 func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten *score) {
 	q := s.question(t, seed)
 	search := newSearch(t.Context(), q)
-	search.isBrief = true
+	search.q.IsBrief = true
 	isTen := false
 	search.watch = func(e *estimate) {
 		if testing.Verbose() && os.Getenv("TIDEMARK_WATCH") != "" {

@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/replay/plan"
@@ -37,6 +39,7 @@ type Question struct {
 	MinScale  float64       // default 0.05, closed: 1
 	MaxScale  float64       // default 20, closed: 1024
 	Confirm   bool          // a last run at the lower end
+	IsBrief   bool          // the answer needs no curve around the limit, and no number of users
 
 	curveRequests int // played at each point of the twin's curve; default 30,000
 
@@ -152,7 +155,7 @@ func (q Question) settled() (Question, error) {
 	}
 	q.MinScale, q.MaxScale = cmp.Or(q.MinScale, 0.05), cmp.Or(q.MaxScale, 20)
 	q.curveRequests = cmp.Or(q.curveRequests, curveRequests)
-	q.Twin.Replicas = max(q.Twin.Replicas, 1)
+	q.Twin.Replicas, q.Twin.Routing = max(q.Twin.Replicas, 1), cmp.Or(q.Twin.Routing, rehearsal.Turns)
 	switch {
 	case len(q.Window) == 0:
 		return q, errors.New("capacity: the window has no request")
@@ -223,6 +226,38 @@ func (q Question) hash() string {
 		fmt.Fprintln(h, r.Due, r.InputTokens, r.OutputTokens, r.Session, r.Class, len(r.Blocks))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Key names all that the answer of a rehearsal follows from, with the versions of the program that are given: an equal key is an equal answer. What the
+// steps take is in it as it is, so that other constants are another question.
+func (q Question) Key(versions ...string) (string, error) {
+	q.Objectives = slices.DeleteFunc(slices.Clone(q.Objectives), func(o Objective) bool { return o.Metric == metric.FailureRatio }) // none is rehearsed
+	q, err := q.settled()
+	if err != nil {
+		return "", err
+	}
+	steps, e := q.Twin.StepTime(Shift{}), q.Twin.Engine
+	e.StepTime, e.Model, e.Version = nil, "", ""
+	h := sha256.New()
+	fmt.Fprintln(h, versions, q.hash(), q.Precision, q.Twin.Band, fmt.Sprintf("%+v", e))
+	for sequences := 0; sequences <= 1024; sequences = max(1, 2*sequences) {
+		for _, prompt := range []int{0, 1, 16, 512, 8192} {
+			context := int64(1000 * sequences)
+			fmt.Fprintln(h, steps(engine.Step{DecodeSequences: sequences, ContextTokens: context, WindowTokens: context, PrefillTokens: prompt, PrefillChunks: min(prompt, 1), PrefillPairs: float64(prompt * prompt / 2)}))
+		}
+	}
+	for i := range q.Window {
+		r := &q.Window[i]
+		think := time.Duration(-1)
+		if r.Think != nil {
+			think = *r.Think
+		}
+		fmt.Fprintln(h, r.Turn, think, r.BlockTokens, r.HistoryTokens)
+		if err := binary.Write(h, binary.LittleEndian, r.Blocks); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
 // meanRate is that of the window as recorded, requests per second.

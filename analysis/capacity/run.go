@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"tidemark/analysis/metric"
@@ -30,6 +32,7 @@ type Run struct {
 	LoadS        float64       `json:"load_s"`
 	CutAt        time.Duration `json:"cut_ns,omitempty"`
 	LatenessP99S float64       `json:"lateness_p99_s"`
+	Fault        string        `json:"client_fault,omitempty"` // for which the run does not count
 	Said         Said          `json:"said"`
 	Measured     short         `json:"measured"`
 	Verdict      string        `json:"verdict"`
@@ -96,7 +99,12 @@ func (s short) replies() []Reply {
 }
 
 // isLate says that the client spoilt the run.
-func (r *Run) isLate(q *Question) bool { return r.LatenessP99S > q.MaxLatenessS }
+func (r *Run) isLate(q *Question) bool { return r.LatenessP99S > q.MaxLatenessS || r.Fault != "" }
+
+// lateness is how the client spoilt it.
+func (r *Run) lateness() string {
+	return cmp.Or(r.Fault, fmt.Sprintf("the client was late, p99 %.3g s", r.LatenessP99S))
+}
 
 // plan fills in the requests that the run sends.
 func (r *Run) plan(p *plans) error {
@@ -119,7 +127,7 @@ func (r *Run) take(q *Question, m Measured) {
 	for _, o := range q.Objectives {
 		keepsGaps = keepsGaps || o.Metric == metric.ITL
 	}
-	r.ID, r.LoadS, r.CutAt, r.LatenessP99S, r.Said = m.RunID, m.LoadS, m.CutAt, m.LatenessP99S, m.Said
+	r.ID, r.LoadS, r.CutAt, r.LatenessP99S, r.Fault, r.Said = m.RunID, m.LoadS, m.CutAt, m.LatenessP99S, m.Fault, m.Said
 	r.Measured = shorten(m.Replies, keepsGaps)
 	r.recall(q)
 	r.Verdict = q.row(r).Verdict

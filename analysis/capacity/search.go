@@ -86,8 +86,7 @@ type search struct {
 	fits      map[string]Shift   // speeds of candidates, by their settings
 	distances map[string]float64 // of candidates from runs
 
-	isBrief bool            // the answer has no curve
-	watch   func(*estimate) // sees each estimate; nil: nobody does
+	watch func(*estimate) // sees each estimate; nil: nobody does
 }
 
 // recall takes the runs of earlier events.
@@ -232,7 +231,7 @@ func (s *search) spoilt() string {
 		}
 	}
 	if late >= mostLate {
-		return fmt.Sprintf("the client was late in %d runs in a row: p99 %.3g s in the last", late, s.runs[len(s.runs)-1].LatenessP99S)
+		return fmt.Sprintf("%d runs in a row do not count; of the last: %s", late, s.runs[len(s.runs)-1].lateness())
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestSearchesHoldTheTruth(t *testing.T) {
 		q := s.question(t, seed)
 		q.Precision, q.curveRequests = 0.1, 2500
 		search := newSearch(t.Context(), q)
-		search.isBrief = true
+		search.q.IsBrief = true
 		a, err := search.run(s.server(q, seed), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -259,6 +260,14 @@ func TestALateClientDoesNotCount(t *testing.T) {
 	}
 	if always.Outcome != Invalid || len(always.Runs) != 3 {
 		t.Errorf("always late: %+v", always)
+	}
+	still := searched(t, q, changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) {
+		if p.Number == 1 {
+			m.Fault = "the client itself stood still for 3 s, more than 0.25 s"
+		}
+	}})
+	if want := "run 1 does not count: the client itself stood still for 3 s, more than 0.25 s"; still.Outcome != Found || still.Table[0].Verdict != "late" || !slices.Contains(still.Notes, want) {
+		t.Errorf("it stood still once: %+v", still)
 	}
 }
 

@@ -61,6 +61,7 @@ type Measured struct {
 	CutAt        time.Duration // when a hopeless run was stopped; 0: it was not
 	LoadS        float64       // seconds in which load was sent
 	LatenessP99S float64       // of the client
+	Fault        string        // why the client makes the run no measurement, as run.json has it; empty: it does not, or the run was cut
 	Said         Said
 }
 

@@ -52,7 +52,7 @@ func TestWrongSettings(t *testing.T) {
 				q := s.question(t, uint64(i))
 				q.Budget = 20 * time.Minute
 				search := newSearch(t.Context(), q)
-				search.isBrief = true
+				search.q.IsBrief = true
 				a, err := search.run(s.server(q, uint64(i)), nil)
 				if err != nil {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tidemark/analysis"
@@ -58,13 +59,16 @@ func Alternatives(ctx context.Context, db *sql.DB, r *Report, today deployment.D
 			return nil, fmt.Errorf("alternatives: %w", err)
 		}
 	}
-	for _, c := range others {
-		row, err := g.row(c, fleets)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
+	made, failed := make([]Alternative, len(others)), make([]error, len(others))
+	var rehearsing sync.WaitGroup
+	for i, c := range others { // each plays on one processor
+		rehearsing.Go(func() { made[i], failed[i] = g.row(c, fleets) })
 	}
+	rehearsing.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	rows = append(rows, made...)
 	markDominated(rows, hour.Start, r.zone())
 	slices.SortStableFunc(rows[1:], func(a, b Alternative) int {
 		if a.IsDominated != b.IsDominated {

@@ -53,6 +53,9 @@ func (m *maker) commands() Commands {
 			break
 		}
 	}
+	if len(m.file.Traffic) == 0 { // what was collected can be replayed: lengths and rates
+		source = m.file.Service + ".prometheus"
+	}
 	search := []string{"tidemark", "capacity", source, "--slo", m.file.SLO, "--base-url", cmp.Or(m.file.Server.BaseURL, "URL"), "--model", cmp.Or(m.file.Server.Model, "MODEL")}
 	for _, field := range deployment.Fields {
 		if value := field.Get(m.file.Deployment); value != nil && field.Flag != "hbm-bandwidth" {

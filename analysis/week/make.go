@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"tidemark/analysis"
@@ -26,17 +27,18 @@ type Options struct {
 
 // maker makes one report. It only reads; what is worth keeping is collected in Kept.
 type maker struct {
-	ctx    context.Context
-	db     *sql.DB
-	conn   *sql.Conn
-	file   service.File
-	slo    analysis.SLO
-	parts  []part
-	weeks  []weekOf // oldest first; the last is the week of the report
-	report *Report
-	kept   *Kept
-	adder  adder // of the week that was added up last
-	told   func(doing string)
+	ctx     context.Context
+	db      *sql.DB
+	conn    *sql.Conn
+	file    service.File
+	slo     analysis.SLO
+	parts   []part
+	weeks   []weekOf // oldest first; the last is the week of the report
+	report  *Report
+	kept    *Kept
+	keeping sync.Mutex // of kept.capacities, which alternatives are added to together
+	adder   adder      // of the week that was added up last
+	told    func(doing string)
 
 	answer  *fleet.Answer  // what each hour of this week and the last needs
 	busiest []plan.Request // sample of the busiest hour

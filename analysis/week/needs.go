@@ -142,13 +142,15 @@ func (m *maker) sampled(w *weekOf) ([]fleet.Hour, error) {
 	return hours, nil
 }
 
-// keptShapes are the capacities that earlier reports rehearsed.
+// keptShapes are the rehearsals that a warehouse keeps.
 type keptShapes struct {
 	m         *maker
 	sourceIDs []int64
 }
 
 func (k keptShapes) Get(key string) (c fleet.Capacity, isKept bool) {
+	k.m.keeping.Lock()
+	defer k.m.keeping.Unlock()
 	for _, fresh := range k.m.kept.capacities {
 		if fresh.key == key {
 			return c, json.Unmarshal(fresh.document, &c) == nil
@@ -161,6 +163,8 @@ func (k keptShapes) Get(key string) (c fleet.Capacity, isKept bool) {
 
 func (k keptShapes) Put(key string, c fleet.Capacity) error {
 	document, err := json.Marshal(c)
+	k.m.keeping.Lock()
+	defer k.m.keeping.Unlock()
 	k.m.kept.capacities = append(k.m.kept.capacities, keptCapacity{key, k.sourceIDs, document})
 	return err
 }
@@ -203,7 +207,7 @@ func (m *maker) fleetOf(ctx context.Context) FleetOf {
 		if err != nil {
 			return nil, 0, err
 		}
-		server.Replicas, server.Routing = m.report.paidNow(), m.file.Routing
+		server.Replicas, server.Routing, server.IsLow = m.report.paidNow(), m.file.Routing, true
 		_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
 		need, err := server.NeedOf(ctx, fleet.Shape{Requests: m.busiest}, peakPerS, keptShapes{m, ids})
 		if err != nil || need.Most == nil {

@@ -40,7 +40,7 @@ func TestSymptomsOfHours(t *testing.T) {
 		t.Fatalf("got %d looked for and %+v", looked, found)
 	}
 	for i, want := range []Symptom{
-		{Symptom: "overload", IsForGPUs: true, Found: "Mon 12:00: growth of the queue at the server, low end of its 95 % interval 0.00444/s (above 0/s); growth of the queue over its mean 2.29 (above 0.500); growth of the queue 16 (above 3)"},
+		{Symptom: "overload", IsForGPUs: true, Found: "Mon 12:00: growth of the queue at the server, low end of its 90 % interval 0.00444/s (above 0/s); growth of the queue over its mean 2.29 (above 0.500); growth of the queue 16 (above 3)"},
 		{Symptom: "one_gpu_slow", Found: "Mon 12:00: GPUs seen 2 (at least 2); clock of the slowest GPU over the fastest, in the worst tenth of the seconds 0.614 (below 0.950); the slowest is h 1"},
 	} {
 		got := found[i]

@@ -211,7 +211,8 @@ func BenchmarkMondayReport(b *testing.B) {
 	for b.Loop() {
 		r := replayBench{dir: b.TempDir()}
 		s := seeded.Demo()
-		s.RatePerS *= 5
+		s.RatePerS, s.Gaps = 2.85, nil // a million requests
+		s.Classes[0].Input, s.Classes[0].Output = seeded.Lengths{Median: 14_000, Sigma: 0.3, Most: 31_000}, seeded.Lengths{Median: 60, Sigma: 0.4, Most: 400}
 		begin := s.Begin.AddDate(0, 0, 7)
 		var trace bytes.Buffer
 		if err := s.Write(&trace, begin, begin.AddDate(0, 0, 7)); err != nil {

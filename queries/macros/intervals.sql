@@ -1,12 +1,12 @@
--- How far a measured percentile or share may be from the true one: 95 % intervals, how many samples a verdict needs, and the effective
+-- How far a measured percentile or share may be from the true one: 90 % intervals, how many samples a verdict needs, and the effective
 -- sample size of a run, whose samples are not independent.
 -- group: statistics
 
 -- Fewest samples for a two-sided interval of a percentile: below them one of its ends lies beyond
--- the samples, by the ranks below. 367 for p99.
+-- the samples, by the ranks below. 299 for p99.
 --   select macros.fewest_samples(0.99)
 create macro macros.fewest_samples(q) as
-    ceil(ln(0.0251e0) / ln(greatest(q, 1 - q)))::bigint;
+    ceil(ln(0.05e0) / ln(greatest(q, 1 - q)))::bigint;
 
 -- Probability that exactly k of n samples lie at or below the q-quantile.
 --   select macros.binomial(10, 9, 0.9)
@@ -14,8 +14,7 @@ create macro macros.binomial(n, k, q) as
     exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * ln(q) + (n - k) * ln(1 - q));
 
 -- Ranks (1-based, of n sorted samples) between which the q-quantile lies: the distribution-free interval by the binomial (Thompson 1936).
--- At most 2.5 %, to four digits, that it is below the lower rank, and as much above the upper one. A rank of 0 or n + 1 means that
--- this end is not known. Ranks further than seven standard deviations from the middle have no weight.
+-- At most 5 % that it is below the lower rank, and as much above the upper one. A rank of 0 or n + 1 means that this end is not known. Ranks further than seven standard deviations from the middle have no weight.
 --   select macros.quantile_ranks(500, 0.99)
 create macro macros.quantile_ranks(n, q) as (
     with weights as (
@@ -38,27 +37,27 @@ create macro macros.quantile_ranks(n, q) as (
     )
 
     select {
-        lower: coalesce(max(k) filter (where at_most <= 0.0251e0) + 1, 0),
-        upper: coalesce(min(k) filter (where at_most >= 0.9749e0) + 1, n + 1)
+        lower: coalesce(max(k) filter (where at_most <= 0.05e0) + 1, 0),
+        upper: coalesce(min(k) filter (where at_most >= 0.95e0) + 1, n + 1)
     }
     from sums
 );
 
--- Lower end of Wilson's 95 % score interval (Wilson 1927) for a share of k in n.
+-- Lower end of Wilson's 90 % score interval (Wilson 1927) for a share of k in n.
 --   select macros.share_low(95, 100)
 create macro macros.share_low(k, n) as
-    greatest(0, (k + 1.92e0 - 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
+    greatest(0, (k + 1.3528e0 - 1.6449e0 * sqrt(k * (n - k) / n::double + 0.6764e0)) / (n + 2.7055e0));
 
--- Upper end of Wilson's 95 % score interval (Wilson 1927) for a share of k in n.
+-- Upper end of Wilson's 90 % score interval (Wilson 1927) for a share of k in n.
 --   select macros.share_high(95, 100)
 create macro macros.share_high(k, n) as
-    least(1, (k + 1.92e0 + 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
+    least(1, (k + 1.3528e0 + 1.6449e0 * sqrt(k * (n - k) / n::double + 0.6764e0)) / (n + 2.7055e0));
 
 -- Samples needed to distinguish a share of k in n from the allowed share p, if it stays as it is; null if it is within half a percent of
 -- the bound.
 --   select macros.samples_to_tell(95, 100, 0.99)
 create macro macros.samples_to_tell(k, n, p) as
-    case when abs(k - n * p) >= 5e-3 * n * p then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;
+    case when abs(k - n * p) >= 5e-3 * n * p then ceil(2.7055e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;
 
 -- The design effect (Kish 1965) of samples that come in bursts: the variance of the number of marked samples in equal parts of the time,
 -- given the samples there, over that of independent samples. Of the samples and the marked
@@ -71,10 +70,10 @@ create macro macros.spread_ratio(parts, samples, marked, marked_squared, marked_
 
 -- The effective size of n samples by macros.spread_ratio, to which one is added: a run in which no long burst happened has a smaller
 -- percentile and looks quieter, both at once, so its interval would be too narrow and too low (docs/accuracy.md). With few blocks the
--- spread itself is uncertain: it is widened by Student's t over the normal's 1.96, about 1 + 1.2 / degrees of freedom.
+-- spread itself is uncertain: it is widened by Student's t over the normal's 1.645, about 1 + 1 / degrees of freedom.
 --   select macros.effective_by_spread(3000, 1.5, 30)
 create macro macros.effective_by_spread(n, spread_ratio, blocks) as
-    floor(n / coalesce((1 + spread_ratio) * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1))::bigint;
+    floor(n / coalesce((1 + spread_ratio) * pow(1 + 1 / nullif(greatest(blocks - 1, 0), 0), 2), 1))::bigint;
 
 -- The effective size of n samples if those beyond their q-quantile came in so many bursts: each burst counts once.
 --   select macros.effective_by_bursts(3000, 12, 0.99)

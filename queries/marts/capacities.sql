@@ -124,3 +124,4 @@ select
     started_at,
     case when outcome is not null then last_event_at end as ended_at
 from staging.capacities
+where verb = 'capacity'

@@ -18,6 +18,7 @@ with each as (
         allowed_ratio,
         unnest(curve) as point
     from staging.capacities
+    where verb = 'capacity'
 )
 
 select

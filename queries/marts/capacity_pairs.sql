@@ -27,6 +27,7 @@ with searches as (
         hash(coalesce(source_sha256, source_name), from_s, until_s, mode, scaled_by, objectives, origin) as question,
         to_json(deployment) as said
     from staging.capacities
+    where verb = 'capacity'
 ),
 
 befores as (

@@ -142,7 +142,7 @@ select
         {'figure': 'alone_r2_ratio', 'value': alone.r2},
         {'figure': 'alone_slope_s', 'value': alone.slope_s},
         -- The standard error of a straight line's slope is slope * sqrt((1 / R2 - 1) / (n - 2)).
-        {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 2.2e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
+        {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 1.81e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
         {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
         {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},
         {'figure': 'p50_prefill_s', 'value': waits.p50_prefill_s},

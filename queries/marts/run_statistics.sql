@@ -10,7 +10,7 @@
 -- samples      requests; of itl_s gaps
 -- value        seconds, or tokens per second; null below one sample beyond a percentile: p99 wants 100
 -- blocks       of sixty blocks of time, how many hold a sample at or beyond the value; of a mean, how many hold one
--- samples_wanted   of an interval: 367 for p99, 30 for a mean
+-- samples_wanted   of an interval: 299 for p99, 30 for a mean
 -- is_enough    there are so many, and ten blocks hold one at or beyond the value
 -- replicates   the value in each draw of blocks, in the order of the draws
 -- The window of throughput is that of marts.runs: from the first due time to the last stream's end.

@@ -6,12 +6,12 @@
 -- ones) bunch in blocks gives the effective sample size: effective_samples. If at least ten blocks hold one of the slowest, it comes from
 -- the spread between blocks: the largest of that of 60, 30 and 20 blocks, plus one, because a run in which no long burst happened
 -- looks quieter than its load is, and widened for few blocks as Student's t is. The order statistics of that many samples give the
--- 95 % interval: the objective is met if its upper end is within the bound, and not met if its lower end is above it.
+-- 90 % interval: the objective is met if its upper end is within the bound, and not met if its lower end is above it.
 -- If fewer blocks hold one, or there are too few effective samples for an interval, bursts are counted instead: of bursts / (1 - percentile)
--- samples, blocks_above are above the bound, and the binomial at 2.5 % on each side decides.
+-- samples, blocks_above are above the bound, and the binomial at 5 % on each side decides.
 -- So none above the bound is "met" when the slowest 1 % came in at least four bursts, and 60 of 60 above it are "not met".
 --
--- A percentile is never met below the fewest samples that an interval wants (367 for p99). failure_ratio is of all requests that
+-- A percentile is never met below the fewest samples that an interval wants (299 for p99). failure_ratio is of all requests that
 -- were tried: a count of this run, so it is met when none failed, whatever the bound, and judged by Wilson's interval where some
 -- did. A run that was stopped is never met: the rest might have been worse. An invalid run is neither: its outcome is 'invalid'.
 -- Kept per run.
@@ -24,7 +24,7 @@
 -- class              requests that it is about; null: all
 -- at_most            the bound: seconds, or a share
 -- observed           the percentile, seconds, or the share; null without samples or below 1 / (1 - percentile) of them: 100 for p99
--- low                lower end of its 95 % interval; null where there are too few independent bursts for one
+-- low                lower end of its 90 % interval; null where there are too few independent bursts for one
 -- high               upper end of its interval; null where there is none
 -- samples            what it rests on: successful requests, of itl the gaps between their chunks, of failure_ratio all that were tried
 -- effective_samples  independent samples that they are worth

@@ -12,7 +12,7 @@
 -- samples              bins or seconds
 -- mean                 of the level, requests
 -- slope_per_s          requests per second
--- low_slope_per_s      low end of its 95 % interval
+-- low_slope_per_s      low end of its 90 % interval
 -- high_slope_per_s     high end of it
 -- growth               slope times the time looked at, requests
 -- growth_ratio         the same over the mean; null where that is 0
@@ -108,8 +108,8 @@ select
     lines.samples,
     lines.mean,
     lines.slope_per_s,
-    lines.slope_per_s - 2.2e0 * error_per_s as low_slope_per_s,
-    lines.slope_per_s + 2.2e0 * error_per_s as high_slope_per_s,
+    lines.slope_per_s - 1.81e0 * error_per_s as low_slope_per_s,
+    lines.slope_per_s + 1.81e0 * error_per_s as high_slope_per_s,
     lines.slope_per_s * lines.length_s as growth,
     lines.slope_per_s * lines.length_s / nullif(lines.mean, 0) as growth_ratio
 from lines

@@ -1,7 +1,11 @@
--- One row per search for capacity: what was asked, on what, and what was found, from its state file.
+-- One row per search for capacity, from its state file, and per capacity that another verb rehearsed and kept: what was asked, on what, and
+-- what was found.
 -- group: money
 -- search_id                the search
--- source_id                number of its state file among the sources
+-- verb                     that asked: 'capacity', 'what-if'
+-- answer_key               of a rehearsed one: names all that it follows from; null: another origin, or an earlier version
+-- answer                   the whole answer, as 'capacity --json' prints it
+-- source_id                number of its state file among the sources; null of another verb than capacity
 -- source_name              the trace whose window was scaled
 -- source_sha256            fingerprint of that trace
 -- from_s                   start of the window, seconds since the trace's first request
@@ -59,7 +63,28 @@
 --                          seconds of load, cut_s (when it was stopped; null: it was not), p99_lateness_s, verdict; and, once there is an answer,
 --                          rate_per_s, missed_ratio and the objective that was missed
 -- curve                    share of requests that miss the binding objective at multiples of the window: scale, missed_ratio and its ends
-with searches as (
+with kept as (
+    select
+        search_id,
+        source_id,
+        header,
+        runs,
+        answer,
+        last_event_at
+    from raw.capacities
+    union all
+    select
+        capacity_key,
+        null,
+        document -> '$.header',
+        '[]'::json,
+        document -> '$.answer',
+        (document ->> '$.header.started_at')::timestamptz
+    from raw.shape_capacities
+    where starts_with(capacity_key, 'answer ')
+),
+
+searches as (
     select
         *,
         macros.deployment_fields(coalesce(header -> '$.deployment', '{}'::json)) as deployment,
@@ -73,11 +98,14 @@ with searches as (
             "number": "BIGINT", "id": "VARCHAR", "why": "VARCHAR", "scale": "DOUBLE", "start_s": "DOUBLE", "length_s": "DOUBLE",
             "load_s": "DOUBLE", "cut_ns": "DOUBLE", "lateness_p99_s": "DOUBLE", "verdict": "VARCHAR"
         }]') as ended
-    from raw.capacities
+    from kept
 )
 
 select
     search_id,
+    coalesce(nullif(header ->> '$.verb', ''), 'capacity') as verb,
+    nullif(header ->> '$.answer_key', '') as answer_key,
+    answer,
     source_id,
     header ->> '$.source' as source_name,
     header ->> '$.source_sha256' as source_sha256,

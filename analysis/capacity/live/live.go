@@ -139,7 +139,9 @@ func (s *Server) send(ctx context.Context, p capacity.Probe, planned *plan.Plan)
 	}
 	m.Replies, m.LoadS = w.outcome(m.CutAt)
 	m.Said.IsShared, m.Said.IsReplaced = observed(folder, m.Replies)
-	m.LatenessP99S = result.LatenessS.P99
+	if m.LatenessP99S = result.LatenessS.P99; m.CutAt == 0 && !m.Said.IsDead {
+		m.Fault = result.InvalidReason
+	}
 	if n := result.InputTokensReported; n > 0 && result.CachedTokensReported > 0 {
 		m.Said.CachedShare, m.Said.HasCachedShare = float64(result.CachedTokensReported)/float64(n), true
 	}

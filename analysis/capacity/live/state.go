@@ -126,7 +126,7 @@ func Resumable(events []capacity.Event, maxLatenessS float64) (kept []capacity.E
 	}
 	var first *capacity.Said // of a run that is kept
 	for _, e := range events {
-		if isInvalid && e.Kind == "run" && e.Run != nil && (e.Run.Said.IsSpoilt() || e.Run.LatenessP99S > maxLatenessS || first != nil && first.HasDrifted(e.Run.Said)) {
+		if isInvalid && e.Kind == "run" && e.Run != nil && (e.Run.Said.IsSpoilt() || e.Run.LatenessP99S > maxLatenessS || e.Run.Fault != "" || first != nil && first.HasDrifted(e.Run.Said)) {
 			if n := len(kept); n > 0 && kept[n-1].Kind == "start" {
 				kept = kept[:n-1] // a start alone is a run that was killed
 			}

@@ -24,6 +24,8 @@ type Server struct {
 	Band       float64       // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
 	Objectives []capacity.Objective
 
+	IsLow bool // only the low end of a capacity is asked for: faster servers, and those with slower prompts alone, are not played
+
 	// How much longer or shorter all steps may be, in ln; 0: by the Band.
 	Slower, Faster float64
 
@@ -74,7 +76,7 @@ const (
 func (s *Server) key(shape *Shape) string {
 	h := sha256.New()
 	e := s.Engine
-	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.Slower, s.Faster, s.played(), s.size(), s.Routing)
+	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.Slower, s.Faster, s.played(), s.size(), s.Routing, s.IsLow)
 	for _, step := range probes {
 		fmt.Fprintln(h, e.StepTime(step))
 	}
@@ -198,6 +200,9 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		shift capacity.Shift
 		guess float64
 	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
+		if r.server.IsLow && other.to != &c.Slow {
+			continue
+		}
 		got, err := r.at(other.shift, other.guess, false)
 		if err != nil {
 			return c, err

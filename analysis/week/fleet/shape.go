@@ -387,6 +387,9 @@ func (s *Shape) unevenness(seconds int) (excess, se float64) {
 // burst is the coefficient of variation of the rate over some seconds.
 func (s *Shape) burst(seconds int) figure {
 	excess, se := s.unevenness(seconds)
+	if math.IsInf(se, 1) { // nothing is known of it, as of what was counted by the quarter of an hour: it agrees with all
+		return figure{0, se, burstAllowed}
+	}
 	cv := math.Sqrt(excess)
 	return figure{cv, se / max(2*cv, math.Sqrt(se)), burstAllowed}
 }

@@ -30,7 +30,7 @@ import (
 // WithWarehouse opens the warehouse of the command for the duration of one
 // function, and waits for it while another process holds it.
 func (c *Call) WithWarehouse(ctx context.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
-	return c.withWarehouseWithin(ctx, c.Wait, mode, use)
+	return c.WithWarehouseWithin(ctx, c.Wait, mode, use)
 }
 
 // EndsAfterVerb says that this process is the program, which ends with its verb. Tests call run and go on.
@@ -44,8 +44,8 @@ func (c *Call) Answering(use func(context.Context, *warehouse.Warehouse) error) 
 
 type leftOpen struct{}
 
-// withWarehouseWithin waits that long.
-func (c *Call) withWarehouseWithin(ctx context.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+// WithWarehouseWithin is WithWarehouse that waits that long where another process has the file.
+func (c *Call) WithWarehouseWithin(ctx context.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	if mode == warehouse.ReadOnly {
 		return c.reading(ctx, wait, use)
 	}

@@ -74,7 +74,7 @@ func (c *Call) JudgeApart(ctx context.Context, folder, runID string) (said Judge
 // IngestRun ingests a run's folder and judges the run. If that cannot be done now it
 // says what to do: the run itself is safe on disk.
 func (c *Call) IngestRun(ctx context.Context, wait time.Duration, folder, runID string) (said Judged, err error) {
-	err = c.withWarehouseWithin(ctx, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	err = c.WithWarehouseWithin(ctx, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		// Who has pressed Ctrl-C twice wants to leave: the rows go in, and the next verb computes what can be asked of them.
 		isHurried := HardStop(c.Context).Err() != nil
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1, RefreshLater: isHurried})

@@ -170,8 +170,9 @@ func TestIntervals(t *testing.T) {
 				for _, of := range study(t, runs) {
 					fmt.Printf("| %s, %s | %s |%s\n", load.name, server.name, of.quantity, of)
 					// Of fewer intervals the share says little.
-					if share := float64(of.right) / float64(max(of.given, 1)); load.isJudged && of.given >= 20 && share < 0.9 {
-						t.Errorf("%s: %.1f %% of %d intervals hold the truth, want 90 at least", of.quantity, 100*share, of.given)
+					least := 0.9 - 1.645*math.Sqrt(0.9*0.1/float64(max(of.given, 1)))
+					if share := float64(of.right) / float64(max(of.given, 1)); load.isJudged && of.given >= 20 && share < least {
+						t.Errorf("%s: %.1f %% of %d intervals hold the truth, want %.1f at least", of.quantity, 100*share, of.given, 100*least)
 					}
 				}
 			})

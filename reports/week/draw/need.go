@@ -166,6 +166,9 @@ func (n needs) notes(s *sheet, r *week.Report) (notes []note, at []plot.Point) {
 	if b := busiest(r); b >= 0 && n.high[b] > 0 {
 		name := hourName(r.Hours, b)
 		text := fmt.Sprintf("%s: %s GPUs", name, show.Count(n.centre[b]))
+		if n.centre[b] == 1 {
+			text = name + ": 1 GPU"
+		}
 		short := text
 		if n.high[b] > n.centre[b] {
 			text += fmt.Sprintf(", %s at capacity’s low end", show.Count(n.high[b]))

@@ -14,8 +14,10 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -81,6 +83,7 @@ type traffic struct {
 	run      *analysis.RunTraffic // nil: it is no run
 	clients  int
 	mode     string // that a plan was made for
+	sha256   string // of the source that it was planned from
 }
 
 // run predicts all rows with one call: asking the warehouse once per row would be
@@ -104,7 +107,10 @@ func (f *whatIfFlags) run() error {
 	if f.isRehearsed && f.isFormula {
 		return hint.Misuse("what-if: --rehearse and --formula contradict each other").Hint("leave one out")
 	}
-	return f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
+	answers := &analysis.Answers{Asked: analysis.AskedCapacity{Verb: "what-if", Version: kit.Version}}
+	err = f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
+		_, noWarehouse := os.Stat(f.Warehouse)
+		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil, t.name, t.sha256
 		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
 		if err != nil {
 			return err
@@ -121,7 +127,8 @@ func (f *whatIfFlags) run() error {
 			rows[i].Outlook = outlooks[i]
 		}
 		if f.isRehearsed {
-			if err := f.rehearseRows(ctx, w, t, rows, slo); err != nil {
+			answers.DB, answers.Asked.SLO = w.DB(), slo
+			if err := f.rehearseRows(ctx, answers, t, rows, slo); err != nil {
 				return err
 			}
 		}
@@ -130,10 +137,22 @@ func (f *whatIfFlags) run() error {
 		}
 		return whatIfVerdict(rows, slo)
 	})
+	f.keep(answers)
+	return err
+}
+
+// keep puts what was rehearsed into the warehouse. Where that is held it is not worth a wait: it would only be rehearsed again.
+func (f *whatIfFlags) keep(answers *analysis.Answers) {
+	if !answers.IsKept || !answers.IsNew() || f.NotASnapshot() != nil {
+		return
+	}
+	if err := f.WithWarehouseWithin(f.Context, 0, warehouse.ReadWrite, answers.Keep); err != nil && !errors.Is(err, warehouse.ErrHeld) {
+		f.Tell("not kept for the next time: %v", err)
+	}
 }
 
 // rehearseRows takes the tails of all rows from rehearsals; the requests are read once.
-func (f *whatIfFlags) rehearseRows(ctx context.Context, w *warehouse.Warehouse, t traffic, rows []whatIfRow, slo analysis.SLO) error {
+func (f *whatIfFlags) rehearseRows(ctx context.Context, answers *analysis.Answers, t traffic, rows []whatIfRow, slo analysis.SLO) error {
 	var requests []plan.Request
 	for r, err := range t.requests {
 		if err != nil {
@@ -150,7 +169,7 @@ func (f *whatIfFlags) rehearseRows(ctx context.Context, w *warehouse.Warehouse, 
 		if row.isOther { // another run's rate with these lengths: there are no such requests
 			continue
 		}
-		differ, err := row.Scenario.Rehearse(ctx, w.DB(), &row.Outlook, requests, row.choice, slo)
+		differ, err := row.Scenario.Rehearse(ctx, answers, &row.Outlook, requests, row.choice, slo)
 		if err != nil {
 			return err
 		}
@@ -200,7 +219,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 	if err != nil {
 		return err
 	}
-	t := traffic{name: name, requests: plan.Requests(), mode: plan.Header().Mode}
+	t := traffic{name: name, requests: plan.Requests(), mode: plan.Header().Mode, sha256: plan.Header().SourceSHA256}
 	if header := plan.Header(); header.MeanRatePerS == 0 {
 		t.clients = header.MaxConcurrency
 	}

@@ -13,6 +13,7 @@ package send
 // else.
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/capacity/live"
 	"tidemark/internal/cli/kit"
@@ -27,6 +29,7 @@ import (
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 )
 
 type capacityFlags struct {
@@ -124,7 +127,7 @@ func (f *capacityFlags) run() error {
 	}
 	began := time.Now()
 	rehearsed := f.tellWhile(fmt.Sprintf("rehearsing the window's %s at one multiple after another", show.Things(len(s.question.Window), "request", "requests")))
-	predicted, err := capacity.Rehearse(f.Context, s.question)
+	predicted, at, err := s.rehearse()
 	rehearsed()
 	if err != nil {
 		return err
@@ -139,13 +142,36 @@ func (f *capacityFlags) run() error {
 	if s.isLive() {
 		answer, err = s.onServer()
 	} else {
-		f.Tell("rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
+		if at != nil {
+			f.Tell("as rehearsed at %s; nothing was sent", at.UTC().Format("2006-01-02 15:04Z"))
+		} else {
+			f.Tell("rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
+		}
 		err = s.writeRehearsed(answer)
 	}
 	if err != nil {
 		return err
 	}
 	return s.finish(answer)
+}
+
+// rehearse is the answer of the model alone. at is when it was given before; nil: it is new.
+func (s *search) rehearse() (answer capacity.Answer, at *time.Time, err error) {
+	if !s.isLive() {
+		err = s.WithWarehouseIfAny(func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+			answers := analysis.Answers{IsKept: w != nil, Asked: s.header}
+			if w != nil {
+				answers.DB = w.DB()
+			}
+			s.header.AnswerKey, answer, at, err = answers.Earlier(ctx, s.question)
+			return err
+		})
+	}
+	if err != nil || at != nil {
+		return answer, at, err
+	}
+	answer, err = capacity.Rehearse(s.Context, s.question)
+	return answer, nil, err
 }
 
 // tellWhile says every five seconds that a step still goes on, until end is called.

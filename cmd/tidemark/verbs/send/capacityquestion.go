@@ -34,7 +34,7 @@ type search struct {
 	id       string // of the search: source and hash of what is asked
 	question capacity.Question
 	window   capacity.Window
-	header   searchHeader
+	header   analysis.AskedCapacity
 	path     string      // of the state file
 	state    *live.State // nil without a server
 	server   *live.Server
@@ -42,34 +42,6 @@ type search struct {
 	named    deployment.Deployment
 	earlier  []capacity.Event // of the same search, from its state file
 }
-
-// searchHeader is the first line of the state file.
-type searchHeader struct {
-	Schema       string                `json:"schema"`
-	SearchID     string                `json:"search_id"`
-	Source       string                `json:"source"`
-	SourceSHA256 string                `json:"source_sha256"`
-	Window       capacity.Span         `json:"window"`
-	Lengths      string                `json:"lengths,omitempty"`
-	Mode         string                `json:"mode"`
-	By           string                `json:"by"`
-	Origin       string                `json:"origin"`
-	Deployment   deployment.Deployment `json:"deployment"`
-	Replicas     int                   `json:"replicas"`
-	Routing      string                `json:"routing"`
-	SLO          analysis.SLO          `json:"slo"`
-	BudgetS      float64               `json:"budget_s"`
-	Precision    float64               `json:"precision"`
-	MinScale     float64               `json:"min_scale,omitempty"`
-	MaxScale     float64               `json:"max_scale,omitempty"`
-	Seed         uint64                `json:"seed"`
-	BaseURLs     []string              `json:"base_urls,omitempty"`
-	Model        string                `json:"model"`
-	StartedAt    string                `json:"started_at"`
-	Version      string                `json:"tidemark_version"`
-}
-
-const searchSchema = "tidemark.capacity/1"
 
 // newSearch reads flags, traffic and deployment, without asking any server.
 func newSearch(f *capacityFlags, what string) (*search, error) {
@@ -94,17 +66,6 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 	}
 	s.header.SLO, s.header.Precision = slo, precision
 	return s, s.identify()
-}
-
-// rehearsedTwin is one server that is only rehearsed; its band is not known yet.
-func rehearsedTwin(e engine.Config, d deployment.Deployment) capacity.Twin {
-	e.MaxModelLen = longestOf(e, d)
-	return capacity.Twin{Engine: e, StepTime: capacity.ShiftedSteps(e.StepTime), Replicas: 1, Routing: rehearsal.Turns, AreSettingsCertain: true}
-}
-
-// longestOf is the longest request that a twin takes, tokens.
-func longestOf(e engine.Config, d deployment.Deployment) int {
-	return min(cmp.Or(d.MaxModelLen, 131072), e.KVTokens())
 }
 
 // ofServers are flags that a rehearsal has no use for.
@@ -217,7 +178,7 @@ func (s *search) ready() error {
 		return nil
 	}
 	q.Twin.StepTime = capacity.ShiftedSteps(engine.StepTime)
-	q.Twin.Engine.MaxModelLen = longestOf(engine, s.named)
+	q.Twin.Engine.MaxModelLen = analysis.LongestOf(engine, s.named)
 	return nil
 }
 
@@ -265,7 +226,7 @@ func (s *search) readWindow(path string) error {
 // identify names the search and its state file.
 func (s *search) identify() error {
 	h := &s.header
-	h.Schema, h.Source, h.SourceSHA256 = searchSchema, s.plan.Source, s.plan.SourceSHA256
+	h.Schema, h.Source, h.SourceSHA256 = analysis.CapacitySchema, s.plan.Source, s.plan.SourceSHA256
 	h.Lengths, h.Mode, h.By, h.Origin = s.plan.Scaling.Lengths, s.question.Mode, s.by, "rehearsed"
 	h.Deployment, h.Replicas, h.Routing = s.named, s.question.Twin.Replicas, s.question.Twin.Routing
 	h.BudgetS, h.MinScale, h.MaxScale, h.Seed, h.Model = s.question.Budget.Seconds(), s.question.MinScale, s.question.MaxScale, s.question.Seed, s.To.Model
@@ -284,7 +245,7 @@ func (s *search) identify() error {
 		}
 	}
 	asked := struct {
-		searchHeader
+		analysis.AskedCapacity
 		Flags map[string]string
 	}{*h, map[string]string{}}
 	asked.BudgetS, asked.Version = 0, "" // a search may be given more time, and go on with a later version

@@ -132,7 +132,7 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Ro
 			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[i]}, nil
 		}
 		q := s.question
-		q.Twin = rehearsedTwin(m.Engine, m.Deployment)
+		q.Twin = analysis.RehearsedTwin(m.Engine, m.Deployment)
 		q.Twin.Engine.EnablePrefixCaching = c.IsCached
 		return tune.Modelled{Question: q, USDPerHour: usdPerHour[i]}, nil
 	}, f.bands, f.progress())
