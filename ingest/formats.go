@@ -36,6 +36,8 @@ var formats = []read.Format{
 	traces.Dynamo,
 	traces.Agentic,
 	traces.FreeInference,
+	traces.TraceLab,
+	traces.TraceLabSessions,
 	traces.Conversations,
 	traces.OTel, // before PrometheusAPI: Jaeger's export has "data", too
 	traces.Envoy,

@@ -69,7 +69,7 @@ func readAll(t *testing.T, f read.Format, content []byte) *read.Rows {
 	return out
 }
 
-var reasons = []string{read.NotAnInteger, read.NotATime, read.NotANumber, read.NotFinite, read.Negative, read.OutOfRange, read.TooLarge, read.Missing, read.TooManyColumns, read.OpenQuote, read.StrayQuote, read.TooLong, read.NotJSON, read.KeyTwice, read.TooFewBlocks, read.NotAKnownWord, read.NotADictionary, read.NotAStep, "not of the expected type"}
+var reasons = []string{read.NotAnInteger, read.NotATime, read.NotANumber, read.NotFinite, read.Negative, read.OutOfRange, read.TooLarge, read.Missing, read.TooManyColumns, read.OpenQuote, read.StrayQuote, read.TooLong, read.NotJSON, read.KeyTwice, read.TooFewBlocks, read.NotAKnownWord, read.NotADictionary, read.NotAStep, read.NotTheSum, "not of the expected type"}
 
 func named(name string) read.Format {
 	return formats[slices.IndexFunc(formats, func(f read.Format) bool { return f.Name == name })]

@@ -76,3 +76,16 @@ func FuzzTurns(f *testing.F) {
 		`{"session_id":"a","timestamp":0,"input_length":600,"output_length":52,"hash_ids":[1,2]}`+"\n"+`{"session_id":"a","delay":1500,"input_length":700,"output_length":20}`,
 		`{"session_id":7,"delay":5,"input_length":1,"output_length":1}`+"\n"+`{"session_id":"a","timestamp":9e12,"delay":9e12,"input_length":1,"output_length":1}`+"\n"+`{"session_id":"a","delay":9e12,"input_length":1,"output_length":1}`)
 }
+
+func FuzzTraceLab(f *testing.F) {
+	fuzzed(f, "tracelab",
+		`{"provider":"claude","session_id":"a","round_index":0,"round_id":"r","model":"m","input_tokens_total":200,"prefix_tokens":128,"newly_append_tokens":72,"output_tokens":60,"timing_events":[{"event_type":"user_message","timestamp":"2026-06-01T10:00:00.000Z"},{"event_type":"text","timestamp":"2026-06-01T10:00:02.000Z"}]}`,
+		`{"session_id":"a","round_index":9,"prefix_tokens":134217728,"newly_append_tokens":0,"output_tokens":0,"timing_events":[{"event_type":"tool_result","timestamp":"2200-01-01T00:00:00Z"}]}`+"\n"+
+			`{"session_id":"a","round_index":1,"prefix_tokens":64,"newly_append_tokens":0,"output_tokens":0,"timing_events":[{"event_type":"tool_result","timestamp":"1971-01-01T00:00:00Z"}]}`)
+}
+
+func FuzzTraceLabSessions(f *testing.F) {
+	fuzzed(f, "tracelab-sessions",
+		"session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,0,0,0,512,64,100\n0,0,1,576,128,64,9e12\n0,0,1,576,128,64,9e12\n",
+		"id,round_idx,prefix_len,input_len,output_len\na,0,1,2\n,,,,\nb,1,134217728,0,0\n")
+}

@@ -198,6 +198,9 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.noteDuplicates(ctx, tx, id, sum); err != nil {
 		return err
 	}
+	if err := l.tellTurns(ctx, tx, id, about.BlockTokens); err != nil {
+		return err
+	}
 	if err := l.measureReuse(ctx, tx, id); err != nil {
 		return err
 	}

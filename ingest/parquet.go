@@ -29,6 +29,7 @@ var parquetFormat = read.Format{
 	Read:         readParquet,
 	Wants:        "columns for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
 	TakesColumns: true,
+	TakesUnit:    true,
 	Kind:         "arrivals",
 }
 

@@ -59,7 +59,7 @@ func TestParquet(t *testing.T) {
 
 // Text in a Parquet file does not even leave the process that reads it.
 func TestParquetText(t *testing.T) {
-	path := parquet(t, `select 1.5 as ts, 3 as input_tokens, 4 as output_tokens, 'a canary sings' as prompt, repeat('a canary sings ', 9) as x, [{'content': 'a canary'}] as messages`)
+	path := parquet(t, `select 1.5 as ts_s, 3 as input_tokens, 4 as output_tokens, 'a canary sings' as prompt, repeat('a canary sings ', 9) as x, [{'content': 'a canary'}] as messages`)
 	refused(t, open(t), path, ingest.Options{RefuseText: true}, "it holds text")
 	w := open(t)
 	notes := strings.Join(load(t, w, path, ingest.Options{}).Notes, "\n")
@@ -70,12 +70,23 @@ func TestParquetText(t *testing.T) {
 	}
 }
 
+// The unit of a column that has none is asked for, and taken.
+func TestParquetWithoutAUnit(t *testing.T) {
+	path := parquet(t, `select 1500 as ts, 3 as input_tokens, 4 as output_tokens union all select 0, 3, 4 order by ts`)
+	refused(t, open(t), path, ingest.Options{}, "ts: nothing says whether it is in seconds or milliseconds")
+	w := open(t)
+	load(t, w, path, ingest.Options{TimeUnit: "ms"})
+	if got := joined(table(t, w, "select max(arrival_ns) from raw.arrivals")); got != "1500000000" {
+		t.Errorf("got %s ns, want 1.5 s", got)
+	}
+}
+
 // Compressed once more, or on stdin, it is read all the same, and nothing is left
 // of the way there.
 func TestParquetOnStdin(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	content, err := os.ReadFile(parquet(t, "select i as ts, 3 as input_tokens, 4 as output_tokens from range(10000) as r(i)"))
+	content, err := os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, 4 as output_tokens from range(10000) as r(i)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +109,7 @@ func TestParquetOnStdin(t *testing.T) {
 
 // Whatever a damaged file does to its reader, this process lives and says so.
 func TestParquetDamaged(t *testing.T) {
-	content, err := os.ReadFile(parquet(t, "select i as ts, 3 as input_tokens, i % 7 as output_tokens, 'canary' || i as session_id from range(2000) as r(i)"))
+	content, err := os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, i % 7 as output_tokens, 'canary' || i as session_id from range(2000) as r(i)"))
 	if err != nil {
 		t.Fatal(err)
 	}

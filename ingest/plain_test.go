@@ -69,6 +69,8 @@ func TestColumnsSaid(t *testing.T) {
 			map[string]string{"arrival_ms": "timestamp"}, "[[2500000000 1 2 ]]"},
 		{"another column than the usual one", "timestamp,queued,input_tokens,output_tokens\n9,1,1,2\n",
 			map[string]string{"arrival_s": "queued"}, "[[1000000000 1 2 ]]"},
+		{"a prefix that the length holds, rounds with arrivals of their own", "arrival_s,prefix_len,round_idx,input_len,output_len\n1,2,0,3,4\n",
+			map[string]string{"input_tokens": "input_len", "arrival_s": "arrival_s"}, "[[1000000000 3 4 ]]"},
 		{"a file that is a known format", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,1,2\n",
 			map[string]string{"input_tokens": "GeneratedTokens", "output_tokens": "ContextTokens"}, "[[0 2 1 ]]"},
 		{"a nested key", `{"at": {"us": "1.5"}, "in": 1, "out": 2}` + "\n",
@@ -100,6 +102,11 @@ func TestColumnsRefused(t *testing.T) {
 		{"theirs that is not there", "timestamp,input_tokens,output_tokens\n1,2,3\n", map[string]string{"class": "kind"}, "no column kind", "there are timestamp"},
 		{"a part that is missing", "when,input_tokens,output_tokens\n1,2,3\n", map[string]string{"class": "when"}, "no column that is arrival", "--column arrival=NAME"},
 		{"two columns that are one thing", "timestamp,prompt_tokens,prompt_tokens,output_tokens\n1,2,3,4\n", nil, "both the same", "--column"},
+		{"a time without a unit", "timestamp,input_tokens,output_tokens\n2500,1,2\n", nil, "timestamp: nothing says whether it is in seconds or milliseconds", "--time-unit ms"},
+		{"an end without a unit", `{"arrival_s":1,"end_time":2,"input_tokens":2,"output_tokens":3}` + "\n", nil, "end_time: nothing says", "--time-unit ms"},
+		{"a prefix beside the length", "arrival_s,prefix_len,input_len,output_len\n1,2,3,4\n", nil, "column prefix_len: the file does not say whether the prompt's length holds it", "--column input_tokens=NAME"},
+		{"a prefix as a key", `{"arrival_s":1,"prefix_tokens":2,"input_tokens":2,"output_tokens":3}` + "\n", nil, "column prefix_tokens: the file does not say", "--column input_tokens=NAME"},
+		{"rounds of a session", "arrival_s,round_idx,input_len,output_len\n1,2,3,4\n", nil, "column round_idx: the file does not say whether an arrival is of a request or of its session", "--column arrival_ms=NAME"},
 		{"a key that is missing", `{"when":1,"input_tokens":2,"output_tokens":3}` + "\n", map[string]string{"class": "when"}, "no column that is arrival", "--column arrival=NAME"},
 	}
 	for _, c := range cases {
@@ -129,7 +136,7 @@ func TestTableRejects(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			w := open(t)
-			result := load(t, w, write(t, "a.csv", []byte(c.content)), ingest.Options{MaxRejectedRatio: 1})
+			result := load(t, w, write(t, "a.csv", []byte(c.content)), ingest.Options{MaxRejectedRatio: 1, TimeUnit: "s"})
 			notes := strings.Join(result.Notes, "\n")
 			if !strings.Contains(notes, c.want) || strings.Contains(notes, "secret") {
 				t.Errorf("notes: got %q, want %q", notes, c.want)
@@ -143,9 +150,9 @@ func TestTableRejects(t *testing.T) {
 
 // Prompts stay out, or the whole file does, as the user says.
 func TestTextStaysOut(t *testing.T) {
-	csv := "timestamp,prompt_tokens,completion_tokens,prompt\n1,2,3,a canary sings\n"
-	json := `{"timestamp":1,"messages":[{"role":"user","content":"a canary sings"}],"prompt_tokens":2,"completion_tokens":3}` + "\n"
-	unnamed := "timestamp,prompt_tokens,completion_tokens,x\n1,2,3," + strings.Repeat("a canary sings ", 20) + "\n"
+	csv := "timestamp_s,prompt_tokens,completion_tokens,prompt\n1,2,3,a canary sings\n"
+	json := `{"timestamp_s":1,"messages":[{"role":"user","content":"a canary sings"}],"prompt_tokens":2,"completion_tokens":3}` + "\n"
+	unnamed := "timestamp_s,prompt_tokens,completion_tokens,x\n1,2,3," + strings.Repeat("a canary sings ", 20) + "\n"
 	for why, content := range map[string]string{"csv": csv, "json": json, "text under another name": unnamed} {
 		t.Run(why, func(t *testing.T) {
 			path := write(t, "a.txt", []byte(content))

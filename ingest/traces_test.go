@@ -176,3 +176,74 @@ func TestAgenticSessionsThatDoNotAddUp(t *testing.T) {
 		t.Errorf("notes: got %q", notes)
 	}
 }
+
+// Data sets have a session a line: ids are local to each, copies under another id are one, and a line that is cut costs one session.
+func TestAgenticSessionsOfOneFile(t *testing.T) {
+	session := func(id, requests string) string {
+		return `{"id":"` + id + `","block_size":64,"hash_id_scope":"local","requests":[` + requests + "]}\n"
+	}
+	const one = `{"t":0,"type":"n","in":130,"out":4,"hash_ids":[1,2],"api_time":1.5},{"t":1.75,"type":"n","in":200,"out":4,"hash_ids":[1,2,3],"think_time":0.25}`
+	content := session("a", one) + "\n" + session("b", `{"t":0,"type":"n","in":70,"out":4,"hash_ids":[1]}`) + session("copy", one)
+	w := open(t)
+	result := load(t, w, write(t, "many.jsonl", []byte(content)), ingest.Options{})
+	if got := lines(table(t, w, "select arrival_ns, input_tokens, session_id, turn, think_s from raw.arrivals left join raw.arrival_details using (source_id, line) order by line")); got !=
+		"0,130,a,0,\n1750000000,200,a,1,0.25\n0,70,b,0," {
+		t.Errorf("got\n%s", got)
+	}
+	if got := lines(table(t, w, "select count(distinct id), count(*) from (select unnest(blocks) as id from raw.arrivals)")); got != "4,6" {
+		t.Errorf("ids of two sessions, and their uses: got %s, want 4,6", got)
+	}
+	notes := strings.Join(result.Notes, "\n")
+	for _, want := range []string{"2 sessions count from their own begin", "1 sessions are copies of an earlier one"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes: got %q, want %q in it", notes, want)
+		}
+	}
+	refused(t, open(t), write(t, "cut.jsonl", []byte(content+content[:90])), ingest.Options{}, "1 of 4 rows rejected", "line 5")
+	refused(t, open(t), write(t, "sizes.jsonl", []byte(content+strings.Replace(session("c", `{"t":0,"in":1,"out":1}`), "64", "16", 1))), ingest.Options{}, "block_size is 16, and that of the session before is 64")
+}
+
+// Turns that hold what came before them are told from those that do not by their blocks, and a file that has both is refused.
+func TestTurnsAreToldByTheirBlocks(t *testing.T) {
+	row := func(session string, atMs, input int, ids string) string {
+		return fmt.Sprintf(`{"timestamp": %d, "input_length": %d, "output_length": 5, "session_id": "%s", "hash_ids": [%s]}`+"\n", atMs, input, session, ids)
+	}
+	cumulative := row("a", 0, 600, "1, 2") + row("a", 9000, 1100, "1, 3, 4") + row("a", 19000, 1600, "1, 3, 5, 6")
+	appended := row("b", 1000, 600, "11, 12") + row("b", 9500, 520, "13, 14") + row("b", 21000, 700, "15, 16")
+	cut := row("a", 30000, 600, "7, 8")
+	for _, c := range []struct{ why, content, want string }{
+		{"each goes on", cumulative, "turns are cumulative: 2 of 2 begin with the blocks of the turn before"},
+		{"a context that was cut", cumulative + cut, "turns are cumulative: 2 of 3 begin"},
+		{"each begins anew", appended, "turns are appended: 2 of 2 have other blocks than the turn before"},
+		{"no block is full", row("a", 0, 60, "1") + row("a", 9000, 90, "2"), "1 turns follow another in their session, and no blocks tell"},
+	} {
+		if got := strings.Join(load(t, open(t), write(t, "m.jsonl", []byte(c.content)), ingest.Options{}).Notes, "\n"); !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q in it", c.why, got, c.want)
+		}
+	}
+	refused(t, open(t), write(t, "both.jsonl", []byte(cumulative+appended)), ingest.Options{}, "in 1 sessions turns begin with the blocks of the turn before, in 1 with others")
+	if got := load(t, open(t), write(t, "alone.jsonl", []byte(row("a", 0, 600, "1, 2")+row("b", 0, 600, "1, 2"))), ingest.Options{}).Notes; strings.Contains(strings.Join(got, "\n"), "turns") {
+		t.Errorf("sessions of one turn: got %q", got)
+	}
+}
+
+// ART-Chat's ids are hashes of 24 hexadecimal digits: equal ones stay equal, and a size of blocks is only said where it fits every row.
+func TestHashesAsBlockIDs(t *testing.T) {
+	const a, b, c = "0123456789abcdef01234567", "0123456789abcdef01234568", "123456789012345678901234"
+	row := func(input int, ids ...string) string {
+		return fmt.Sprintf(`{"timestamp": 1, "input_length": %d, "output_length": 5, "hash_ids": ["%s"]}`+"\n", input, strings.Join(ids, `", "`))
+	}
+	w := open(t)
+	result := load(t, w, write(t, "art.jsonl", []byte(row(100, a, b)+row(100, a, c)+row(60, strings.ToUpper(a)))), ingest.Options{})
+	if got := lines(table(t, w, "select count(*), count(distinct id), (select any_value(block_tokens) from raw.sources) from (select unnest(blocks) as id from raw.arrivals)")); got != "5,3,64" {
+		t.Errorf("uses, ids, tokens of a block: got %s, want 5,3,64", got)
+	}
+	if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "prefix blocks of 64 tokens: the file does not say") {
+		t.Errorf("notes: got %q", got)
+	}
+	result = load(t, open(t), write(t, "odd.jsonl", []byte(row(100, a, b)+row(1000, a))), ingest.Options{})
+	if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "block ids stand for no fixed number of tokens") {
+		t.Errorf("notes: got %q", got)
+	}
+	refused(t, open(t), write(t, "word.jsonl", []byte(row(100, a, "some words"))), ingest.Options{}, "hash_ids: not an integer")
+}

@@ -35,5 +35,6 @@ const (
 	NotAKnownWord  = "not a known word"
 	NotADictionary = "not a dictionary"
 	NotAStep       = "not a whole step"
+	NotTheSum      = "not the sum of its parts"
 	notItsKind     = "not of the expected type"
 )

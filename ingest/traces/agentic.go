@@ -1,10 +1,14 @@
 package traces
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
+	"strconv"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
@@ -15,7 +19,7 @@ import (
 // requests with seconds since it began, and sub-agents that hold requests of their
 // own, with seconds since they began. There is no absolute start, so the sessions
 // of a folder are a collection, and whoever replays it says at which rate they
-// start.
+// start. Data sets also have many sessions in one file, a line each.
 //
 // Block ids mean nothing outside their file, and stand only for whole blocks: the
 // last, partial block of a prompt has none.
@@ -23,7 +27,7 @@ var Agentic = read.Format{
 	Name:  "agentic",
 	Sees:  seesAgentic,
 	Read:  readAgentic,
-	Wants: `one JSON object with "id", "block_size" and "requests", each with "t", "in", "out" and "hash_ids"`,
+	Wants: `one JSON object, or one a line, with "id", "block_size" and "requests", each with "t", "in", "out" and "hash_ids"`,
 	Kind:  "arrivals",
 }
 
@@ -65,26 +69,103 @@ type agenticRequest struct {
 	Requests     []agenticRequest `json:"requests"`
 }
 
-// readAgentic holds the whole session, because its requests and those of its
+// readAgentic holds a whole session at a time, because its requests and those of its
 // sub-agents are interleaved in time and rows are wanted in that order.
 func readAgentic(d *read.Document, out *read.Rows) error {
-	text, err := d.Whole()
-	if err != nil {
+	out.About.TimeUnit = "s"
+	r := &agenticFile{agentic: &agentic{out: out}, path: d.Path, ids: map[string]bool{}, contents: map[uint64]bool{}}
+	line, _, isWhole := bytes.Cut(bytes.TrimPrefix(d.First.Data, read.ByteOrderMark), []byte("\n"))
+	if isWhole && !json.Valid(line) { // one session over many lines
+		text, err := d.Whole()
+		if err == nil {
+			err = r.take(text, read.SourceName(d.Path))
+		}
+		out.About.Collection = d.Collection()
 		return err
 	}
-	var session agenticSession
-	if err := json.Unmarshal(text, &session); err != nil {
+	// A session is longer than the lines of other formats.
+	lines := bufio.NewScanner(d.Reader())
+	lines.Buffer(nil, read.MaxWholeBytes)
+	for number := int64(1); lines.Scan(); number++ {
+		if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 {
+			if err := r.line(number, text); err != nil {
+				return err
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return hint.Errorf("one session of more than %d MB", read.MaxWholeBytes>>20).Hint("split it")
+	}
+	if len(r.ids) < 2 {
+		out.About.Collection = d.Collection()
+	} else {
+		out.Note("%d sessions count from their own begin, and all begin together here; a folder with a file for each can be started at a --session-rate", len(r.ids))
+	}
+	if r.copies > 0 {
+		out.Note("%d sessions are copies of an earlier one under another id; left out", r.copies)
+	}
+	return lines.Err()
+}
+
+// agenticFile reads a session a line. A session that is there again under another id is
+// one: published sets have such copies.
+type agenticFile struct {
+	*agentic
+	path     string
+	ids      map[string]bool
+	contents map[uint64]bool // hashes of the sessions without their ids
+	copies   int
+}
+
+// line takes a line that is not blank.
+func (r *agenticFile) line(number int64, text []byte) error {
+	var session struct {
+		ID       string          `json:"id"`
+		Requests json.RawMessage `json:"requests"`
+	}
+	if problem := read.JSONRow(text, &session); problem != nil {
+		if len(r.ids) == 0 {
+			return hint.Errorf("%s", "not a session: "+problem.Reason).Hint("check where it came from")
+		}
+		return r.out.Reject(number, problem.Column, problem.Reason)
+	}
+	name := read.SourceName(r.path)
+	if len(r.ids) > 0 {
+		name += "-" + strconv.FormatInt(number, 10)
+	}
+	content := read.HashText(string(session.Requests))
+	id := cmp.Or(session.ID, name)
+	switch {
+	case r.contents[content]:
+		r.copies++
+		return nil
+	case r.ids[id]:
+		return r.out.Reject(number, "id", read.KeyTwice)
+	}
+	r.contents[content], r.ids[id] = true, true
+	return r.take(text, name)
+}
+
+// take reads one session, which is called id where it has no name.
+func (a *agentic) take(text []byte, id string) error {
+	a.session, a.made, a.input, a.output, a.cut = agenticSession{}, a.made[:0], 0, 0, 0
+	if err := json.Unmarshal(text, &a.session); err != nil {
 		return hint.Errorf("%s", "not a session: "+read.JSONReject(err).Reason).Hint("check where it came from")
 	}
-	if session.BlockSize < 1 || session.BlockSize > math.MaxInt16 {
+	if a.session.BlockSize < 1 || a.session.BlockSize > math.MaxInt16 {
 		return hint.Errorf("block_size is not a number of tokens").Hint("check where it came from")
 	}
-	a := &agentic{out: out, session: session}
-	if session.ID == "" {
-		a.session.ID = read.SourceName(d.Path)
+	about := &a.out.About
+	if about.BlockTokens == 0 {
+		about.BlockTokens = a.session.BlockSize
 	}
-	out.About.TimeUnit, out.About.BlockTokens, out.About.Collection = "s", session.BlockSize, d.Collection()
-	if err := a.read(agentThread{id: a.session.ID, class: "main", requests: session.Requests}); err != nil {
+	if about.BlockTokens != a.session.BlockSize {
+		return hint.Errorf("block_size is %d, and that of the session before is %d", a.session.BlockSize, about.BlockTokens).Hint("put sessions of unlike blocks into files of their own")
+	}
+	if a.session.ID == "" {
+		a.session.ID = id
+	}
+	if err := a.read(agentThread{id: a.session.ID, class: "main", requests: a.session.Requests}); err != nil {
 		return err
 	}
 	a.compare()
@@ -105,7 +186,7 @@ type agentic struct {
 	out           *read.Rows
 	session       agenticSession
 	made          []agenticRow
-	line          int64 // requests so far
+	line          int64 // requests so far, of all sessions
 	input, output int64 // tokens so far
 	cut           int   // think times that reach past the request before them
 }

@@ -27,7 +27,8 @@ import (
 // nanoseconds as strings, too large for a float64, or any other unit. Others write
 // seconds since the trace began. The unit is recognised by the size of the stamps
 // and by the rate that it makes, and a note says which; where it is doubtful, the
-// user must say it. Its ids stand for no fixed number of tokens.
+// user must say it. Its ids stand for no fixed number of tokens. ART-Chat has hashes as
+// hexadecimal strings.
 var Mooncake = read.Format{
 	Name:      "mooncake",
 	Sees:      seesMooncake,
@@ -53,6 +54,7 @@ func seesMooncake(h *read.Head) string {
 type mooncake struct {
 	blockTokens int64
 	hasBlocks   bool
+	hasHashes   bool // ids in hexadecimal digits, of which no maker says the size of a block
 	hasSessions bool
 	unit        stampUnit
 	unitNote    string
@@ -85,7 +87,9 @@ func (p *mooncake) notes(sum read.Counts) []string {
 	if p.unitNote != "" {
 		notes = append(notes, p.unitNote)
 	}
-	if p.hasBlocks && p.blockTokens == 0 {
+	if p.hasHashes && p.blockTokens > 0 {
+		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the file does not say, and the number of ids of its first rows fits that", p.blockTokens))
+	} else if p.hasBlocks && p.blockTokens == 0 {
 		notes = append(notes, "block ids stand for no fixed number of tokens: they show what is reused, and no prompt can be made of them")
 	} else if p.hasBlocks && p.blockTokens != mooncakeBlock {
 		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that better than %d", p.blockTokens, mooncakeBlock))
@@ -104,7 +108,8 @@ var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
 
 // look decides from the first block which columns there are, what a stamp counts,
 // and how many tokens a prefix block has: the size that fits the most rows exactly.
-// Where none fits half of at least twenty rows, ids are of no fixed size.
+// Where none fits half of at least twenty rows, ids are of no fixed size. Hashes have a size
+// only where it fits all rows.
 func (p *mooncake) look(first read.Block, saidUnit string) error {
 	const many = 20
 	fits := make([]int, len(blockSizes))
@@ -124,7 +129,7 @@ func (p *mooncake) look(first read.Block, saidUnit string) error {
 		if len(r.ids) > 0 {
 			rowsOfBlocks++
 		}
-		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
+		p.hasBlocks, p.hasHashes = p.hasBlocks || len(r.ids) > 0, p.hasHashes || r.hasHashes
 		p.hasSessions = p.hasSessions || r.session != nil
 		for i, size := range blockSizes {
 			if count := int64(len(r.ids)); count > 0 && (count-1)*size < r.input && r.input <= count*size {
@@ -134,7 +139,7 @@ func (p *mooncake) look(first read.Block, saidUnit string) error {
 		return nil
 	})
 	most := slices.Max(fits)
-	if p.blockTokens = blockSizes[slices.Index(fits, most)]; rowsOfBlocks >= many && 2*most < rowsOfBlocks {
+	if p.blockTokens = blockSizes[slices.Index(fits, most)]; rowsOfBlocks >= many && 2*most < rowsOfBlocks || p.hasHashes && most < rowsOfBlocks {
 		p.blockTokens = 0
 	}
 	if saidUnit == "" {
@@ -225,6 +230,7 @@ type mooncakeRow struct {
 	ids                    []uint64
 	session                []byte
 	hasForeign             bool
+	hasHashes              bool       // ids in hexadecimal digits
 	unit                   *stampUnit // nil: milliseconds
 }
 
@@ -247,7 +253,7 @@ const (
 )
 
 func (r *mooncakeRow) reset() {
-	r.ids, r.session, r.hasForeign = r.ids[:0], nil, false
+	r.ids, r.session, r.hasForeign, r.hasHashes = r.ids[:0], nil, false, false
 }
 
 // fast returns false for every line that is not the usual one, right or wrong.
@@ -336,17 +342,37 @@ func (r *mooncakeRow) readIDs(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	var ids []json.Number
+	var ids []json.RawMessage
 	if json.Unmarshal(raw, &ids) != nil {
 		return read.NotAnInteger
 	}
 	for _, id := range ids {
-		value, err := strconv.ParseUint(id.String(), 10, 64)
-		if err != nil {
+		value, ok := r.readID(read.Unquoted(id), id[0] == '"')
+		if !ok {
 			r.ids = r.ids[:0]
 			return read.NotAnInteger
 		}
 		r.ids = append(r.ids, value)
 	}
 	return ""
+}
+
+// readID reads a number, or a hash as ART-Chat writes it: 24 hexadecimal digits in
+// quotes, too long for 64 bits. Of such an id only its own hash is kept: equal ones stay
+// equal.
+func (r *mooncakeRow) readID(text []byte, isQuoted bool) (uint64, bool) {
+	value, err := strconv.ParseUint(string(text), 10, 64)
+	if err == nil {
+		return value, true
+	}
+	if !isQuoted || len(text) < 8 || len(text) > 128 {
+		return 0, false
+	}
+	for _, c := range text {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
+			return 0, false
+		}
+	}
+	r.hasHashes = true
+	return read.HashText(strings.ToLower(string(text))), true
 }

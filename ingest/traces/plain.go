@@ -2,6 +2,7 @@ package traces
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"regexp"
@@ -89,6 +90,9 @@ type dialect struct {
 // begins with.
 func readTable(d *read.Document, out *read.Rows, of dialect) error {
 	names, err := newColumnNames(d.Columns, of.words)
+	if err == nil {
+		err = names.misread(tableColumns(read.NewHead(d.First.Data, d.Base())))
+	}
 	if err != nil {
 		return err
 	}
@@ -140,6 +144,32 @@ func (c *columnMeanings) of(name string) meaning {
 		return m
 	}
 	return meaning{}
+}
+
+// ofRounds are columns of tables whose other columns do not mean what they usually do: a
+// length beside a prefix may be all of a prompt or only what is new, and an arrival beside
+// a round may be that of its session.
+var ofRounds = map[string]part{
+	"prefix_len": inputLength, "prefix_length": inputLength, "prefix_tokens": inputLength, "newly_append_tokens": inputLength,
+	"new_tokens": inputLength, "round_idx": arrivesAt, "round_index": arrivesAt, "tool_wait_after_ms": arrivesAt,
+}
+
+// misread refuses a table that its column names would misread, unless the user says which
+// column is the whole prompt and when a request came.
+func (c *columnMeanings) misread(names []string) error {
+	for _, name := range names {
+		p := ofRounds[snake(lastOf(name))]
+		if _, isSaid := c.said[name]; p == noPart || c.taken[p] || isSaid {
+			continue
+		}
+		if p == inputLength {
+			return hint.Errorf("column %s: the file does not say whether the prompt's length holds it", name).
+				Hint("name the column with all tokens of a prompt: --column input_tokens=NAME")
+		}
+		return hint.Errorf("column %s: the file does not say whether an arrival is of a request or of its session", name).
+			Hint("name the column with the arrival of each request: --column arrival_ms=NAME (or arrival_s)")
+	}
+	return nil
 }
 
 // unseen refuses columns that the user named and the file does not have.
@@ -247,7 +277,7 @@ func (c *columnMeanings) unseenIn(names []string) error {
 func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Rows) error {
 	columns, err := newColumnNames(d.Columns, meanings)
 	if err == nil {
-		err = columns.unseenIn(names)
+		err = cmp.Or(columns.unseenIn(names), columns.misread(names))
 	}
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ var otherNames = map[part]string{
 	firstTokenAt: "first_token_at first_token_timestamp completion_start_time first_chunk_at",
 	endsAt:       "end_at end_time ended_at end_timestamp request_end request_end_time finished_at finish_time completed_at",
 	sessionIn:    "session_id session conversation_id conversation chat_id thread_id gen_ai_conversation_id",
-	turnIn:       "turn turn_index round_index",
+	turnIn:       "turn turn_index round_index round_idx",
 	parentIn:     "parent_session_id",
 	parentTurnIn: "parent_turn",
 	classIn:      "class request_type request_class workload slo_class category",

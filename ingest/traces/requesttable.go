@@ -29,6 +29,7 @@ type requestTable struct {
 	saidUnit string          // of an instant whose column has none; empty: its size tells it
 	clock    read.Clock
 	origin   int64 // Unix nanoseconds of arrival_ns = 0; 0 for relative times
+	unsure   error // a time has no unit
 	begun    bool
 	tenants  read.Numbered
 	people   read.Numbered // sessions whose ids are more than ids
@@ -82,7 +83,11 @@ func (t *requestTable) add(line int64, r *request) error {
 		return nil
 	}
 	row, detail := read.Arrival{Line: line}, read.ArrivalDetail{}
-	if problem := t.read(r, &row, &detail); problem != nil {
+	problem := t.read(r, &row, &detail)
+	if t.unsure != nil {
+		return t.unsure
+	}
+	if problem != nil {
 		return t.out.Reject(line, problem.Column, problem.Reason)
 	}
 	return t.out.AddRequest(row, detail)
@@ -162,7 +167,8 @@ func (t *requestTable) instant(r *request, p part) (int64, *read.Reject) {
 	return ns, nil
 }
 
-// settle decides the unit of a time by its first value, and notes the decision.
+// settle decides the unit of a time by its first value, and notes the decision. A number
+// that is no Unix time can be anything: the user must say its unit.
 func (t *requestTable) settle(p part, text []byte) {
 	t.isKnown[p] = true
 	if !isNumber(text) {
@@ -178,8 +184,8 @@ func (t *requestTable) settle(p part, text []byte) {
 	switch {
 	case isUnix:
 		t.out.Note("%s: read as Unix time in %s, by its size", t.name(p), unitNames[unit])
-	case p == arrivesAt:
-		t.out.Note("%s: no unit is given; read as seconds since the trace began, --column arrival_ms=%s says otherwise", t.name(p), t.name(p))
+	default:
+		t.unsure = hint.Errorf("%s: nothing says whether it is in seconds or milliseconds", t.names[p]).Hint("say it: --time-unit s, or --time-unit ms")
 	}
 }
 

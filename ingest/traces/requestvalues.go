@@ -86,7 +86,7 @@ func stamp(text []byte, unit timeUnit) (int64, string) {
 }
 
 // unitOfStamp tells a unit by the size of a Unix time between the years 2001 and
-// 2286. Any smaller number is read as seconds since the trace began.
+// 2286. A smaller number counts from the trace's begin, in a unit that it does not show.
 func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	number, err := strconv.ParseFloat(string(text), 64)
 	switch {

@@ -1,0 +1,97 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+// What a table cannot say of rounds is said in the notes.
+func TestNotesOfRounds(t *testing.T) {
+	for file, wants := range map[string][]string{
+		"tracelab.jsonl": {
+			"1 rounds have a prefix that their session had not sent, of 1024 tokens together",
+			"1 rounds began before the answer before them had ended: each is a session that branches off",
+			"1 rounds have the round_id of an earlier row; kept",
+			"1 rounds have no output event",
+		},
+		"tracelab-sessions.csv": {
+			"only sessions have a begin: a later round is placed after the wait before it",
+			"1 rounds have a prefix that is longer than what their session had sent",
+		},
+	} {
+		notes := strings.Join(load(t, open(t), "../fixtures/traces/"+file, ingest.Options{}).Notes, "\n")
+		for _, want := range wants {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s: got %q, want %q in it", file, notes, want)
+			}
+		}
+	}
+}
+
+// A round that cannot be true is a reject, and says where.
+func TestRoundsThatCannotBe(t *testing.T) {
+	const header = "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n"
+	good, err := os.ReadFile("../fixtures/traces/tracelab.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(good), "\n")
+	change := func(from, to string) string { return string(good) + strings.Replace(first, from, to, 1) + "\n" }
+	for _, c := range []struct{ why, name, content, want string }{
+		{"the sum of another prompt", "a.jsonl", change(`"input_tokens_total":1600`, `"input_tokens_total":1601`), "input_tokens_total: not the sum of its parts"},
+		{"no prefix", "b.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":null`), "prefix_tokens: missing"},
+		{"a prefix below zero", "c.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":-1`), "prefix_tokens: negative"},
+		{"no input before the output", "d.jsonl", change(`"user_message"`, `"usage_report"`), "timing_events: missing"},
+		{"no instant", "e.jsonl", change(`2026-06-01T10:00:00.000Z`, `yesterday`), "timing_events: not a time"},
+		{"a line that is cut", "f.jsonl", string(good) + first[:200] + "\n", ": not a JSON object"},
+		{"a key that is there twice", "g.jsonl", change(`"prefix_tokens":1024`, `"prefix_tokens":1024,"prefix_tokens":1025`), "prefix_tokens: the key is there twice"},
+		{"no length", "h.csv", header + "a,,5,0,0,0,0\n" + "a,7,5,0,0,0,0\n", "input_len: missing"},
+		{"a wait that is a word", "i.csv", header + "a,7,5,0,0,soon,0\n" + "a,7,5,0,0,0,0\n", "tool_wait_after_ms: not a number"},
+		{"a begin below zero", "j.csv", header + "a,7,5,-1,0,0,0\n" + "a,7,5,0,0,0,0\n", "arrival_time: negative"},
+		{"no session", "k.csv", header + ",7,5,0,0,0,0\n" + "a,7,5,0,0,0,0\n", "session_id: missing"},
+		{"a fraction of a token", "l.csv", header + "a,7.5,5,0,0,0,0\n" + "a,7,5,0,0,0,0\n", "input_len: not an integer"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			refused(t, open(t), write(t, c.name, []byte(c.content)), ingest.Options{}, "1 of ", c.want)
+		})
+	}
+}
+
+// Sessions without a begin start with the trace, and that is said; a round that is out of turn too.
+func TestSessionsWithoutABegin(t *testing.T) {
+	w := open(t)
+	result := load(t, w, write(t, "s.csv", []byte("session_id,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n"+
+		"a,0,0,64,64,1500\nb,0,0,64,1,0\na,2,128,64,1,0")), ingest.Options{})
+	notes := strings.Join(result.Notes, "\n")
+	for _, want := range []string{"2 of 2 sessions have no arrival_time", "1 rounds have another round_idx than that of the round before and one"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("got %q, want %q in it", notes, want)
+		}
+	}
+	if got := lines(table(t, w, "select arrival_ns, input_tokens, session_id from raw.arrivals order by line")); got != "0,64,a\n0,64,b\n1500000000,192,a" {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TraceLab's own sample, by figures that were worked out with Python from its lines.
+func TestTraceLabSample(t *testing.T) {
+	w := open(t)
+	load(t, w, shared(t, "traces/tracelab/round_trace.jsonl"), ingest.Options{})
+	load(t, w, shared(t, "traces/tracelab/multi_session_example.csv"), ingest.Options{})
+	for query, want := range map[string]string{
+		`select count(*), count(distinct session_id), sum(input_tokens), sum(output_tokens), sum(cached_tokens) from raw.arrivals join raw.arrival_details using (source_id, line)
+			where source_id = 1`: "19,2,514012,11335,473556",
+		`select round(sum(think_s), 3), count(think_s), round(sum(e2e_s), 3) from raw.arrival_details where source_id = 1`: "123.644,17,139.078",
+		`select count(*), count(distinct session_id), sum(input_tokens), sum(output_tokens), sum(cached_tokens) from raw.arrivals join raw.arrival_details using (source_id, line)
+			where source_id = 2`: "8,3,5308,448,3240",
+	} {
+		if got := lines(table(t, w, query)); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
