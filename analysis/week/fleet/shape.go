@@ -269,6 +269,7 @@ const (
 	tailAllowed    = 0.10
 	burstAllowed   = 0.10 // of the coefficient of variation of the rate over ten seconds and over a minute
 	standardErrors = 2.0
+	figuresErrors  = 2.7  // of eight figures of lengths: two samples of one law agree 19 times of 20
 	cachedAllowed  = 0.04 // share of prompt tokens that others had before
 )
 
@@ -401,7 +402,7 @@ func (l *looks) agrees(other *looks) (apart float64, agrees bool) {
 	}
 	for i := range l.figures {
 		a, b := l.figures[i], other.figures[i]
-		allowed := max(a.allowed, standardErrors*math.Hypot(a.se, b.se))
+		allowed := max(a.allowed, figuresErrors*math.Hypot(a.se, b.se))
 		if !math.IsInf(allowed, 1) {
 			apart = max(apart, math.Abs(a.value-b.value)/allowed)
 		}
