@@ -268,9 +268,9 @@ func (n *Need) take(search *Search, c Capacity, by *calibration, isShared bool) 
 	n.set(c.Slow <= impossible)
 }
 
-// calibratedWider widens the interval of an hour that is rehearsed with a measured server. Without it 27 of the 34 intervals of the study held the truth, where 31 are
-// promised (docs/headroom.md).
-const calibratedWider = 1.1
+// calibratedWider widens the interval of an hour that is rehearsed with a measured server: by this 90 of the 100 services of the study with a search
+// hold the truth (docs/headroom.md).
+const calibratedWider = 1.5
 
 // besides is what a search leaves open of an hour, half a width in ln: which requests its window drew, and whether prompts or decoding are off. An error of prompts by the
 // band, with an error of all steps that hides it from the search, changes an hour that feels the two in another proportion.
