@@ -50,7 +50,7 @@ const CapacitySchema = "tidemark.capacity/1"
 // Answers rehearses capacities for a verb. What was rehearsed before, by whatever verb, is answered from the warehouse at once.
 type Answers struct {
 	DB     *sql.DB
-	IsKept bool          // DB is a warehouse, and not the catalogue alone
+	IsKept bool          // DB is a warehouse of this version, and not the catalogue alone
 	Asked  AskedCapacity // what all questions of the verb share: verb, source, SLO, version of the program
 
 	made []keptAnswer

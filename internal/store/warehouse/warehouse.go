@@ -109,6 +109,9 @@ func (w *Warehouse) Close() error {
 // IsRenewed says that Open brought its views to this version of the program.
 func (w *Warehouse) IsRenewed() bool { return w.isRenewed }
 
+// IsOfOtherVersion says that a reader took the file as it is: its views are those of another version of the program.
+func (w *Warehouse) IsOfOtherVersion() bool { return w.isOther }
+
 // IsComputed says that of every run in it everything that can be asked is computed: no writer was killed before.
 func (w *Warehouse) IsComputed(ctx context.Context) bool {
 	var waiting bool

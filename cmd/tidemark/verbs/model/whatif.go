@@ -112,7 +112,7 @@ func (f *whatIfFlags) run() error {
 	answers := &analysis.Answers{Asked: analysis.AskedCapacity{Verb: "what-if", Version: kit.Version}}
 	err = f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
 		_, noWarehouse := os.Stat(f.Warehouse)
-		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil, cmp.Or(t.runID, t.name), t.sha256
+		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil && !w.IsOfOtherVersion(), cmp.Or(t.runID, t.name), t.sha256
 		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
 		if err != nil {
 			return err

@@ -159,9 +159,9 @@ func (f *capacityFlags) run() error {
 func (s *search) rehearse() (answer capacity.Answer, at *time.Time, err error) {
 	if !s.isLive() {
 		err = s.WithWarehouseIfAny(func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-			answers := analysis.Answers{IsKept: w != nil, Asked: s.header}
+			answers := analysis.Answers{Asked: s.header}
 			if w != nil {
-				answers.DB = w.DB()
+				answers.DB, answers.IsKept = w.DB(), !w.IsOfOtherVersion()
 			}
 			s.header.AnswerKey, answer, at, err = answers.Earlier(ctx, s.question)
 			return err
