@@ -17,6 +17,7 @@
 -- valid_runs              of these, done, valid and not failed: the rest of the row is of them
 -- requests                requests planned
 -- completed               of these, successful
+-- sent_per_s              requests sent per second, mean over repeats; null below two requests
 -- request_per_s           completed requests per second, mean over repeats
 -- output_token_per_s      received tokens per second, mean over repeats
 -- least_output_token_per_s, most_output_token_per_s   the same, of the lowest and the highest repeat
@@ -37,6 +38,7 @@ with steps as (
         settings.series_row,
         try_cast(settings.value as double) as load,
         fidelity.mean_in_flight,
+        fidelity.sent_per_s,
         goodput.outcome,
         goodput.accepted_ratio,
         goodput.goodput_per_s,
@@ -62,6 +64,7 @@ per_level as (
         count(*) filter (where not is_complete) as stopped_runs,
         count(*) filter (where counts) as valid_runs,
         sum(planned) filter (where counts) as requests,
+        avg(sent_per_s) filter (where counts) as sent_per_s,
         avg(request_per_s) filter (where counts) as request_per_s,
         avg(output_token_per_s) filter (where counts) as output_token_per_s,
         min(output_token_per_s) filter (where counts) as least_output_token_per_s,
@@ -138,6 +141,7 @@ select
     per_level.valid_runs,
     per_level.requests::bigint as requests,
     pooled.completed,
+    per_level.sent_per_s,
     per_level.request_per_s,
     per_level.output_token_per_s,
     per_level.least_output_token_per_s,

@@ -230,6 +230,7 @@ func largest(variable string, levels []level) string {
 	}
 	number := func(l level) float64 { x, _ := strconv.ParseFloat(l.value, 64); return x }
 	slices.SortStableFunc(ordered, func(a, b level) int { return cmp.Compare(number(a), number(b)) })
+	at := func(l level) string { return l.value + l.sent(variable) }
 	met := -1
 	for i, l := range ordered {
 		if l.outcome == experiment.Met {
@@ -238,14 +239,23 @@ func largest(variable string, levels []level) string {
 	}
 	text := fmt.Sprintf("No %s is shown to be within the SLO", variable)
 	if met >= 0 {
-		text = fmt.Sprintf("Largest %s within the SLO: %s (%s)", variable, ordered[met].value, ordered[met].why())
+		text = fmt.Sprintf("Largest %s within the SLO: %s (%s)", variable, at(ordered[met]), ordered[met].why())
 	}
 	for _, l := range ordered[met+1:] {
 		if l.outcome != experiment.Met {
-			return fmt.Sprintf("%s; %s at %s: %s", text, l.outcome, l.value, l.why())
+			return fmt.Sprintf("%s; %s at %s: %s", text, l.outcome, at(l), l.why())
 		}
 	}
 	return text + "; no larger one was tried"
+}
+
+// sent is the rate that stands beside a multiple, such as a speed: nobody can plan with "1.5". Empty where the level is a rate itself.
+func (l level) sent(variable string) string {
+	rate, is := l.figures["sent_per_s"].(float64)
+	if !is || variable == "request-rate" {
+		return ""
+	}
+	return fmt.Sprintf(", %s requests/s sent", show.Figures(rate))
 }
 
 // metLevels lists the levels by outcome, where they have no order.
