@@ -73,7 +73,8 @@ type Outlook struct {
 	Headroom      float64 // capacity / rate - 1
 	Replicas      int
 	IsRehearsed   bool // CapacityPerS, Headroom and Needed are of a rehearsal, of the busiest ten minutes; else they are a formula's
-	Needed        int  // replicas that the rate needs, by the low end of the capacity; 0: no number is enough, or it is withheld
+	Needed        int  // replicas that the rate needs, by the middle of the capacity; 0: no number is enough, or it is withheld
+	Cautious      int  // the same by the low end of the capacity
 	Objectives    []Expectation
 	SLO           string   // Met, NotMet, Undecided: within the band; empty: none was given
 	USDPerHour    *float64 // nil: no price is known
@@ -261,11 +262,18 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	}
 	o.CapacityPerS = capacity.Times(engines)
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
-	if each := o.CapacityPerS.Low / float64(servers); each > 0 {
-		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
-	}
+	o.Needed = replicasAt(o.RequestsPerS, o.CapacityPerS.Value/float64(servers))
+	o.Cautious = replicasAt(o.RequestsPerS, o.CapacityPerS.Low/float64(servers))
 	o.price(c, slo, served*s.Mix.OutputTokens/s.Mix.Requests)
 	return o
+}
+
+// replicasAt is how many replicas a rate needs that take so much each; 0: no number is enough.
+func replicasAt(perS, each float64) int {
+	if !(each > 0) {
+		return 0
+	}
+	return int(math.Ceil(perS/each - 1e-9))
 }
 
 // atMost limits each end of a capacity by a rate that was found for the predicted times. Where all times are longer by a factor, the

@@ -126,8 +126,8 @@ func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
 	// 5 requests/s of 200 tokens are 3.6 M tokens an hour.
 	within(t, "cost of a million tokens", *one[1].USDPerMillion, 6/3.6, 1e-6)
 	busy := whatIf(t, db, slo, mixAt(3.5*capacity.Low))[0]
-	if busy.Needed != 4 {
-		t.Errorf("replicas for 3.5 times the low end of the capacity: got %d, want 4", busy.Needed)
+	if busy.Cautious != 4 || busy.Needed != 3 {
+		t.Errorf("replicas for 3.5 times the low end of the capacity: got %d, %d by the low end; want 3 and 4", busy.Needed, busy.Cautious)
 	}
 }
 

@@ -74,7 +74,10 @@ func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale f
 	}
 	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
 	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
-	o.Needed, err = q.replicasFor(ctx, perS.Low/float64(max(q.Twin.Replicas, 1)), wanted)
+	if o.Needed, err = q.replicasFor(ctx, perS, wanted, func(r Range) float64 { return r.Value }); err != nil {
+		return err
+	}
+	o.Cautious, err = q.replicasFor(ctx, perS, wanted, func(r Range) float64 { return r.Low })
 	return err
 }
 
@@ -99,14 +102,11 @@ func (q fleetQuestion) rateWithin(ctx context.Context) (Range, error) {
 	return Range{}, nil
 }
 
-// replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at its low end at least the rate; 0: none is. Many
-// share bursts, so that fewer are enough than one alone says.
-func (q fleetQuestion) replicasFor(ctx context.Context, lowOfOne, wanted float64) (int, error) {
-	if lowOfOne <= 0 {
-		return 0, nil
-	}
-	enough, tooFew := int(math.Ceil(wanted/lowOfOne)), 0
-	if enough > mostFleet {
+// replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at one of its ends at least the rate; 0: none is.
+// now is the capacity of the replicas that were asked about. Many share bursts, so that fewer are enough than these alone say.
+func (q fleetQuestion) replicasFor(ctx context.Context, now Range, wanted float64, end func(Range) float64) (int, error) {
+	enough, tooFew := replicasAt(wanted, end(now)/float64(max(q.Twin.Replicas, 1))), 0
+	if enough == 0 || enough > mostFleet {
 		return enough, nil
 	}
 	for try := enough - 1; enough-tooFew > 1; {
@@ -115,14 +115,14 @@ func (q fleetQuestion) replicasFor(ctx context.Context, lowOfOne, wanted float64
 		if err != nil {
 			return 0, err
 		}
-		if perS.Low >= wanted {
+		takes := end(perS)
+		if takes >= wanted {
 			enough = q.Twin.Replicas
 		} else {
 			tooFew = q.Twin.Replicas
 		}
-		if try = tooFew + 1; perS.Low > 0 { // as many as would be enough if each took as much as each of these
-			try = int(math.Ceil(wanted / perS.Low * float64(q.Twin.Replicas)))
-		}
+		// As many as would be enough if each took as much as each of these.
+		try = max(tooFew+1, replicasAt(wanted, takes/float64(q.Twin.Replicas)))
 	}
 	return enough, nil
 }

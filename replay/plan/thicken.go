@@ -1,5 +1,6 @@
-// More load of the same kind: clones of whole sessions, each moved by an offset within the mean gap between sessions. A
-// clone shares prompts with others exactly as its original does, and nothing with its original: the blocks that the original
+// More load of the same kind: clones of whole sessions, which begin in their originals' five minutes at a rate that rises and falls as it
+// did (rate.go). Clones beside their originals would come in clumps: they took half of what a server takes of as many users.
+// A clone shares prompts with others exactly as its original does, and nothing with its original: the blocks that the original
 // had to itself get new ids. docs and the notebook of metrics define "thicken"; it is not the same as speed, which shortens
 // think times too.
 
@@ -16,12 +17,12 @@ import (
 	"tidemark/internal/splitmix"
 )
 
-// thickened plays every session about Thicken times: the original, and clones a seeded moment later. It needs the mean
-// gap between sessions and the largest block id before the first clone, so the requests pass through a spool file.
+// thickened plays every session about Thicken times: the original as it was, and clones at seeded moments. It needs the starts of all
+// sessions and the largest block id before the first clone, so the requests pass through a spool file.
 func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}}
-		// What Duration leaves out need not be spooled: a clone is never due before its original.
+		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}, unitOf: map[uint64]int{}}
+		// What Duration leaves out need not be spooled: its clones are due in five minutes that are left out too, but for the last.
 		spool, err := t.survey(d, d.inTime(requests))
 		if err != nil {
 			yield(Request{}, err)
@@ -33,15 +34,12 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 				yield(req, err)
 				return
 			}
-			for len(t.later) > 0 && t.later[0].Due <= req.Due {
+			for len(t.later) > 0 && t.later[0].Due <= req.Due-rateSpan {
 				if !yield(heap.Pop(&t.later).(clone).Request, nil) {
 					return
 				}
 			}
 			t.clone(req)
-			if !yield(req, nil) {
-				return
-			}
 		}
 		for len(t.later) > 0 {
 			if !yield(heap.Pop(&t.later).(clone).Request, nil) {
@@ -55,7 +53,9 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 type thickener struct {
 	seed   uint64
 	factor float64
-	gap    time.Duration     // mean gap between the starts of sessions
+	unitOf map[uint64]int    // session -> its place among the sessions
+	starts []time.Duration   // of the sessions, in order
+	begins [][]time.Duration // when the clones of each session begin
 	stride uint64            // one past the largest block id of the source
 	owner  map[uint64]uint64 // block id -> the session that had it first
 	later  clones            // made and not yet due
@@ -68,8 +68,7 @@ func (t *thickener) survey(d *draft, requests iter.Seq2[Request, error]) (spool,
 	if err != nil {
 		return nil, err
 	}
-	sessions := map[uint64]struct{}{}
-	first, last, largest := time.Duration(-1), time.Duration(0), uint64(0)
+	largest := uint64(0)
 	for req, err := range requests {
 		if err == nil {
 			err = spool.add(req)
@@ -78,18 +77,15 @@ func (t *thickener) survey(d *draft, requests iter.Seq2[Request, error]) (spool,
 			spool.remove()
 			return nil, err
 		}
-		sessions[sessionKey(req)] = struct{}{}
-		if first < 0 {
-			first = req.Due
+		if session := sessionKey(req); !t.has(session) {
+			t.unitOf[session] = len(t.starts)
+			t.starts = append(t.starts, req.Due)
 		}
-		last = req.Due
 		for _, id := range req.Blocks {
 			largest = max(largest, id)
 		}
 	}
-	if len(sessions) > 0 {
-		t.gap = (last - first) / time.Duration(len(sessions))
-	}
+	t.begins = beginningsOf(t.starts, t.factor, t.seed)
 	t.stride = largest + 1
 	if err := spool.close(); err != nil {
 		spool.remove()
@@ -98,7 +94,12 @@ func (t *thickener) survey(d *draft, requests iter.Seq2[Request, error]) (spool,
 	return spool, nil
 }
 
-// clone puts the copies of one request into the heap. All requests of a session move by the same offset.
+func (t *thickener) has(session uint64) bool {
+	_, has := t.unitOf[session]
+	return has
+}
+
+// clone puts a request and its copies into the heap. All requests of a session move by the same offset.
 func (t *thickener) clone(req Request) {
 	session := sessionKey(req)
 	for _, id := range req.Blocks {
@@ -106,20 +107,22 @@ func (t *thickener) clone(req Request) {
 			t.owner[id] = session
 		}
 	}
-	copies := int(t.factor) - 1
-	if uniform(t.seed, "one more", session, 0) < t.factor-math.Floor(t.factor) {
-		copies++
-	}
-	for nth := 1; nth <= copies; nth++ {
+	t.put(req)
+	unit := t.unitOf[session]
+	for i, begin := range t.begins[unit] {
 		c := req
-		c.Due += time.Duration(uniform(t.seed, "offset", session, nth) * float64(t.gap))
-		c.Blocks = t.ownBlocks(req.Blocks, session, nth)
+		c.Due += begin - t.starts[unit]
+		c.Blocks = t.ownBlocks(req.Blocks, session, i+1)
 		if req.Session != "" {
-			c.Session = fmt.Sprintf("%s~%d", req.Session, nth)
+			c.Session = fmt.Sprintf("%s~%d", req.Session, i+1)
 		}
-		t.made++
-		heap.Push(&t.later, clone{c, t.made})
+		t.put(c)
 	}
+}
+
+func (t *thickener) put(req Request) {
+	t.made++
+	heap.Push(&t.later, clone{req, t.made})
 }
 
 // ownBlocks keeps the leading blocks that another session had first: the original shared them, so does its clone. From

@@ -115,16 +115,21 @@ func (r whatIfRow) price() string {
 	return show.Figures(*r.USDPerMillion)
 }
 
-// needed is the number of replicas for this rate; "none": no number of them is enough.
+// needed is the number of replicas for this rate, with that of the capacity's low end where it is more; "none": no number of them is enough.
 func (r whatIfRow) needed() string {
+	word := func(n int) string {
+		if n == 0 {
+			return "none"
+		}
+		return fmt.Sprint(n)
+	}
 	switch {
 	case !kit.HasValue(r.CapacityPerS.Value):
 		return "-"
-	case r.Needed == 0:
-		return "none"
-	default:
-		return fmt.Sprint(r.Needed)
+	case r.Cautious != r.Needed:
+		return word(r.Needed) + " (" + word(r.Cautious) + ")"
 	}
+	return word(r.Needed)
 }
 
 // sloWord fits a column: "in band" where a bound lies within the 90 % band, so that
@@ -283,9 +288,9 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 // whatIfAssumptions are the conditions under which the table holds, each once.
 func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, map[string]string{
-		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of the busiest ten minutes, that keeps to the SLO; \"need\" the replicas that these minutes need by its low end, rehearsed together.",
+		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of the busiest ten minutes, that keeps to the SLO; \"need\" the replicas that these minutes need, rehearsed together, and in brackets by its low end.",
 		"formula /s": "Figures in brackets are the 90 % band. \"formula\" is a rate by closed formulas, which know no bursts" + map[bool]string{true: "; leave --formula out and it is rehearsed.", false: ". A closed loop has no rate of its own: tidemark capacity --mode closed says how many fit in flight."}[f.isFormula],
-		"stable /s":  "Figures in brackets are the 90 % band. \"stable\" is the largest rate that all replicas keep up with, by formulas and whatever the latency, \"need\" the replicas for this rate by its low end; with --slo both are rehearsed.",
+		"stable /s":  "Figures in brackets are the 90 % band. \"stable\" is the largest rate that all replicas keep up with, by formulas and whatever the latency, \"need\" the replicas for this rate, in brackets by its low end; with --slo both are rehearsed.",
 	}[capacityName(rows, slo)])
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
 		said = append(said, map[bool]string{
@@ -375,7 +380,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		"change", "pool", "gpu", "model", "tensor_parallel_size", "quantization", "kv_cache_dtype", "max_num_seqs", "max_num_batched_tokens",
 		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
 		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "slots", "slot_wait_ratio", "is_stable", "stable_per_s",
-		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "capacity_from", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
+		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "capacity_from", "headroom_ratio", "replicas_needed", "cautious_replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
 		"experts_from", "calibration", "slo", "not_possible", "why")
 	for _, objective := range slo.Objectives {
 		for _, end := range []string{"", "low ", "high ", "unloaded "} {
@@ -405,7 +410,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		cells = append(cells,
 			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
-			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration), kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)
 		table.Rows = append(table.Rows, nullsForNaN(append(cells, objectiveCells(slo, o)...)))
 	}
