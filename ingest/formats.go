@@ -63,6 +63,7 @@ var formats = []read.Format{
 	results.InferencePerf, // before InferencePerfPrometheus: both have "load_summary" and "successes"
 	results.InferencePerfRequests,
 	results.InferenceX, // before VLLMBenchServe, whose keys it changes
+	results.K6,
 	results.LLMDReport,
 	results.LLMPerf,
 	results.Locust,

@@ -71,3 +71,5 @@ func FuzzEvalscope(f *testing.F) {
 }
 
 func FuzzTraceReplayer(f *testing.F) { fuzzTool(f, "trace-replayer", "trace-replayer") }
+
+func FuzzK6(f *testing.F) { fuzzTool(f, "k6", "k6") }
