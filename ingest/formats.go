@@ -50,8 +50,11 @@ var formats = []read.Format{
 
 	// Results of other tools.
 	results.AIPerf, // before AIPerfRequests: both have "metadata" and "metrics"
+	results.AIPerfAdaptive,
 	results.AIPerfCSV,
+	results.AIPerfPhases,
 	results.AIPerfRequests,
+	results.AIPerfSearch,
 	results.Argonne,
 	results.AutoTune,
 	results.BLIS, // with measured times; BLISTrace is the same table without

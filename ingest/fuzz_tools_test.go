@@ -73,3 +73,7 @@ func FuzzEvalscope(f *testing.F) {
 func FuzzTraceReplayer(f *testing.F) { fuzzTool(f, "trace-replayer", "trace-replayer") }
 
 func FuzzK6(f *testing.F) { fuzzTool(f, "k6", "k6") }
+
+func FuzzAIPerfSearch(f *testing.F) {
+	fuzzTool(f, "aiperf-search", "aiperf-search", "aiperf-adaptive-scale", "aiperf-phases")
+}

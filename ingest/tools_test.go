@@ -46,6 +46,11 @@ func TestToolsFixtures(t *testing.T) {
 		{"evalscope/benchmark_summary.json", "evalscope", nil},
 		{"evalscope/requests.csv", "evalscope-requests", nil},
 		{"trace-replayer/requests.jsonl", "trace-replayer", nil},
+		{"aiperf-search/search_history.json", "aiperf-search", nil},
+		{"aiperf-search/search_history_old.json", "aiperf-search", nil},
+		{"aiperf-search/adaptive_scale_summary.json", "aiperf-adaptive-scale", nil},
+		{"aiperf-search/adaptive_scale_v1.json", "aiperf-adaptive-scale", nil},
+		{"aiperf-search/phase_manifest.json", "aiperf-phases", nil},
 		{"k6/summary.json", "k6", nil},
 		{"k6/export.json", "k6", nil},
 		{"k6/machine.json", "k6", nil},
@@ -161,10 +166,11 @@ func TestToolsRefuseTexts(t *testing.T) {
 func TestPartsOfResults(t *testing.T) {
 	folder := filepath.Join("..", "fixtures", "tools")
 	for file, word := range map[string]string{
-		"llmperf/small-8b_550_150_individual_responses.json": "_summary.json",
-		"evalscope/benchmark_percentile.json":                "benchmark_summary.json",
-		"genai-bench/experiment_metadata.json":               "metadata alone",
-		"locust/run_failures.csv":                            "no measurement",
+		"llmperf/small-8b_550_150_individual_responses.json":    "_summary.json",
+		"evalscope/benchmark_percentile.json":                   "benchmark_summary.json",
+		"genai-bench/experiment_metadata.json":                  "metadata alone",
+		"locust/run_failures.csv":                               "no measurement",
+		"aiperf-search/phases/storm/profile_export_aiperf.json": "one phase of a run",
 	} {
 		refused(t, open(t), filepath.Join(folder, file), ingest.Options{}, word)
 	}
