@@ -72,6 +72,7 @@ var formats = []read.Format{
 	results.Locust,
 	results.LocustRequests,
 	results.Optuna,
+	results.SGLangAuto,
 	results.SGLangBench, // before VLLMBenchServe, from whose client it came
 	results.TraceReplayer,
 	results.VLLMBenchLatency,

@@ -77,3 +77,5 @@ func FuzzK6(f *testing.F) { fuzzTool(f, "k6", "k6") }
 func FuzzAIPerfSearch(f *testing.F) {
 	fuzzTool(f, "aiperf-search", "aiperf-search", "aiperf-adaptive-scale", "aiperf-phases")
 }
+
+func FuzzSGLangAuto(f *testing.F) { fuzzTool(f, "sglang-auto", "sglang-auto-benchmark") }

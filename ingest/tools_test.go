@@ -51,6 +51,7 @@ func TestToolsFixtures(t *testing.T) {
 		{"aiperf-search/adaptive_scale_summary.json", "aiperf-adaptive-scale", nil},
 		{"aiperf-search/adaptive_scale_v1.json", "aiperf-adaptive-scale", nil},
 		{"aiperf-search/phase_manifest.json", "aiperf-phases", nil},
+		{"sglang-auto/results.jsonl", "sglang-auto-benchmark", nil},
 		{"k6/summary.json", "k6", nil},
 		{"k6/export.json", "k6", nil},
 		{"k6/machine.json", "k6", nil},
@@ -157,6 +158,7 @@ func TestToolsRefuseTexts(t *testing.T) {
 	for file, word := range map[string]string{
 		"guidellm/v2.json": "request_args", "guidellm/v0.3.json": "prompt", "inference-perf/per_request_lifecycle_metrics.json": "request",
 		"llmperf/small-8b_550_150_summary.json": "error_msg", "blis/trace.csv": "error_message", "locust/requests.csv": "exception",
+		"sglang-auto/results.jsonl": "error",
 	} {
 		refused(t, open(t), filepath.Join("..", "fixtures", "tools", file), ingest.Options{RefuseText: true, MaxRejectedRatio: 1}, "holds text", word)
 	}
