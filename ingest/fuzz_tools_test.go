@@ -52,6 +52,8 @@ func FuzzInferencePerf(f *testing.F) {
 	fuzzTool(f, "inference-perf", "inference-perf", "inference-perf-requests")
 }
 
+func FuzzInferencePerfGoodput(f *testing.F) { fuzzTool(f, "inference-perf-goodput", "inference-perf") }
+
 func FuzzLLMD(f *testing.F) { fuzzTool(f, "llm-d", "llm-d-report") }
 
 func FuzzBLIS(f *testing.F) { fuzzTool(f, "blis", "blis", "blis-trace") }

@@ -28,6 +28,8 @@ func TestToolsFixtures(t *testing.T) {
 		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
 		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
+		{"inference-perf-goodput/stage_0_lifecycle_metrics.json", "inference-perf", nil},
+		{"inference-perf-goodput/stage_1_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
 		{"llm-d/v0.1.yaml", "llm-d-report", nil},
 		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
@@ -158,7 +160,7 @@ func TestToolsRefuseTexts(t *testing.T) {
 	for file, word := range map[string]string{
 		"guidellm/v2.json": "request_args", "guidellm/v0.3.json": "prompt", "inference-perf/per_request_lifecycle_metrics.json": "request",
 		"llmperf/small-8b_550_150_summary.json": "error_msg", "blis/trace.csv": "error_message", "locust/requests.csv": "exception",
-		"sglang-auto/results.jsonl": "error",
+		"sglang-auto/results.jsonl": "error", "inference-perf-goodput/stage_0_lifecycle_metrics.json": "by_label",
 	} {
 		refused(t, open(t), filepath.Join("..", "fixtures", "tools", file), ingest.Options{RefuseText: true, MaxRejectedRatio: 1}, "holds text", word)
 	}
