@@ -71,6 +71,7 @@ var formats = []read.Format{
 	results.LLMPerf,
 	results.Locust,
 	results.LocustRequests,
+	results.MLPerf,
 	results.Optuna,
 	results.SGLangAuto,
 	results.SGLangBench, // before VLLMBenchServe, from whose client it came

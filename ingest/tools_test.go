@@ -30,6 +30,8 @@ func TestToolsFixtures(t *testing.T) {
 		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf-goodput/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf-goodput/stage_1_lifecycle_metrics.json", "inference-perf", nil},
+		{"mlperf/server.txt", "mlperf-loadgen", nil},
+		{"mlperf/several.txt", "mlperf-loadgen", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
 		{"llm-d/v0.1.yaml", "llm-d-report", nil},
 		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
