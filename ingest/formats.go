@@ -55,6 +55,7 @@ var formats = []read.Format{
 	results.AIPerfPhases,
 	results.AIPerfRequests,
 	results.AIPerfSearch,
+	results.AgentPerfBench,
 	results.Argonne,
 	results.AutoTune,
 	results.BLIS, // with measured times; BLISTrace is the same table without

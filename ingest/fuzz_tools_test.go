@@ -54,6 +54,8 @@ func FuzzInferencePerf(f *testing.F) {
 
 func FuzzInferencePerfGoodput(f *testing.F) { fuzzTool(f, "inference-perf-goodput", "inference-perf") }
 
+func FuzzAgentPerf(f *testing.F) { fuzzTool(f, "agentperf", "agentperfbench") }
+
 func FuzzMLPerf(f *testing.F) { fuzzTool(f, "mlperf", "mlperf-loadgen") }
 
 func FuzzLLMD(f *testing.F) { fuzzTool(f, "llm-d", "llm-d-report") }

@@ -30,6 +30,8 @@ func TestToolsFixtures(t *testing.T) {
 		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf-goodput/stage_0_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf-goodput/stage_1_lifecycle_metrics.json", "inference-perf", nil},
+		{"agentperf/chat.json", "agentperfbench", nil},
+		{"agentperf/sessions.json", "agentperfbench", nil},
 		{"mlperf/server.txt", "mlperf-loadgen", nil},
 		{"mlperf/several.txt", "mlperf-loadgen", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
@@ -162,7 +164,7 @@ func TestToolsRefuseTexts(t *testing.T) {
 	for file, word := range map[string]string{
 		"guidellm/v2.json": "request_args", "guidellm/v0.3.json": "prompt", "inference-perf/per_request_lifecycle_metrics.json": "request",
 		"llmperf/small-8b_550_150_summary.json": "error_msg", "blis/trace.csv": "error_message", "locust/requests.csv": "exception",
-		"sglang-auto/results.jsonl": "error", "inference-perf-goodput/stage_0_lifecycle_metrics.json": "by_label",
+		"sglang-auto/results.jsonl": "error", "agentperf/chat.json": "error", "inference-perf-goodput/stage_0_lifecycle_metrics.json": "by_label",
 	} {
 		refused(t, open(t), filepath.Join("..", "fixtures", "tools", file), ingest.Options{RefuseText: true, MaxRejectedRatio: 1}, "holds text", word)
 	}
