@@ -25,6 +25,7 @@ func TestToolsFixtures(t *testing.T) {
 	}{
 		{"guidellm/v2.json", "guidellm", nil},
 		{"guidellm/v0.3.json", "guidellm", nil},
+		{"guidellm/goodput.json", "guidellm", nil},
 		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
 		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
