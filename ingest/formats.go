@@ -50,8 +50,12 @@ var formats = []read.Format{
 
 	// Results of other tools.
 	results.AIPerf, // before AIPerfRequests: both have "metadata" and "metrics"
+	results.AIPerfAdaptive,
 	results.AIPerfCSV,
+	results.AIPerfPhases,
 	results.AIPerfRequests,
+	results.AIPerfSearch,
+	results.AgentPerfBench,
 	results.Argonne,
 	results.AutoTune,
 	results.BLIS, // with measured times; BLISTrace is the same table without
@@ -63,11 +67,14 @@ var formats = []read.Format{
 	results.InferencePerf, // before InferencePerfPrometheus: both have "load_summary" and "successes"
 	results.InferencePerfRequests,
 	results.InferenceX, // before VLLMBenchServe, whose keys it changes
+	results.K6,
 	results.LLMDReport,
 	results.LLMPerf,
 	results.Locust,
 	results.LocustRequests,
+	results.MLPerf,
 	results.Optuna,
+	results.SGLangAuto,
 	results.SGLangBench, // before VLLMBenchServe, from whose client it came
 	results.TraceReplayer,
 	results.VLLMBenchLatency,

@@ -45,9 +45,11 @@ func FuzzOtherResults(f *testing.F) {
 		`{"metadata":{"request_start_ns":1},"metrics":[]}` + "\n" + `{"metadata":{"request_start_ns":-1},"metrics":null}`,
 		`{"aiperf_version":1,"metadata":null,"metrics":{"a":{"unit":"ms"},"b":7}}`,
 		`{"aggregation_type":"sweep","num_profile_runs":1,"per_combination_metrics":[{"parameters":{"x.concurrency":4},"metrics":{"a":{"mean":1,"ci_low":1,"unit":"ms"}}}]}`,
+		`[{"hardware":"h","framework":"f","precision":"p","conc":-1,"date":"2026-13-40","metrics":{"median_ttft":1e999,"p99_":1}}]`,
+		`{"hw":1,"conc":2,"framework":[],"request_metrics":{"latency":{"ttft":{"p50":"x"}}},"request_accounting":{"records_total":1,"records_profiled":5}}`,
 		"Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput\na,inf,b,c,1,2,NaN,-1\n",
 		"Metric,avg,min,max,p99,std\nA (ms),x,1\n\"\n",
-	}, "agg_toy.json", "toy_vllm_tep8_isl1024_osl128_conc4.json", "sglang.jsonl", "argonne.csv", "aiperf/profile_export.jsonl",
+	}, "agg_toy.json", "inferencex-api.json", "inferencex-dump/benchmark_results.json", "toy_vllm_tep8_isl1024_osl128_conc4.json", "sglang.jsonl", "argonne.csv", "aiperf/profile_export.jsonl",
 		"aiperf/profile_export_aiperf.json", "aiperf/profile_export_aiperf.csv", "aiperf/profile_export_aiperf_aggregate.json")
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, name := range []string{"inferencex", "sglang-bench", "argonne", "aiperf", "aiperf-requests", "aiperf-csv"} {

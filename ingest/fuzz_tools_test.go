@@ -52,6 +52,12 @@ func FuzzInferencePerf(f *testing.F) {
 	fuzzTool(f, "inference-perf", "inference-perf", "inference-perf-requests")
 }
 
+func FuzzInferencePerfGoodput(f *testing.F) { fuzzTool(f, "inference-perf-goodput", "inference-perf") }
+
+func FuzzAgentPerf(f *testing.F) { fuzzTool(f, "agentperf", "agentperfbench") }
+
+func FuzzMLPerf(f *testing.F) { fuzzTool(f, "mlperf", "mlperf-loadgen") }
+
 func FuzzLLMD(f *testing.F) { fuzzTool(f, "llm-d", "llm-d-report") }
 
 func FuzzBLIS(f *testing.F) { fuzzTool(f, "blis", "blis", "blis-trace") }
@@ -71,3 +77,11 @@ func FuzzEvalscope(f *testing.F) {
 }
 
 func FuzzTraceReplayer(f *testing.F) { fuzzTool(f, "trace-replayer", "trace-replayer") }
+
+func FuzzK6(f *testing.F) { fuzzTool(f, "k6", "k6") }
+
+func FuzzAIPerfSearch(f *testing.F) {
+	fuzzTool(f, "aiperf-search", "aiperf-search", "aiperf-adaptive-scale", "aiperf-phases")
+}
+
+func FuzzSGLangAuto(f *testing.F) { fuzzTool(f, "sglang-auto", "sglang-auto-benchmark") }

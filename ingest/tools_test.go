@@ -25,9 +25,16 @@ func TestToolsFixtures(t *testing.T) {
 	}{
 		{"guidellm/v2.json", "guidellm", nil},
 		{"guidellm/v0.3.json", "guidellm", nil},
+		{"guidellm/goodput.json", "guidellm", nil},
 		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
 		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
 		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
+		{"inference-perf-goodput/stage_0_lifecycle_metrics.json", "inference-perf", nil},
+		{"inference-perf-goodput/stage_1_lifecycle_metrics.json", "inference-perf", nil},
+		{"agentperf/chat.json", "agentperfbench", nil},
+		{"agentperf/sessions.json", "agentperfbench", nil},
+		{"mlperf/server.txt", "mlperf-loadgen", nil},
+		{"mlperf/several.txt", "mlperf-loadgen", nil},
 		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
 		{"llm-d/v0.1.yaml", "llm-d-report", nil},
 		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
@@ -46,6 +53,15 @@ func TestToolsFixtures(t *testing.T) {
 		{"evalscope/benchmark_summary.json", "evalscope", nil},
 		{"evalscope/requests.csv", "evalscope-requests", nil},
 		{"trace-replayer/requests.jsonl", "trace-replayer", nil},
+		{"aiperf-search/search_history.json", "aiperf-search", nil},
+		{"aiperf-search/search_history_old.json", "aiperf-search", nil},
+		{"aiperf-search/adaptive_scale_summary.json", "aiperf-adaptive-scale", nil},
+		{"aiperf-search/adaptive_scale_v1.json", "aiperf-adaptive-scale", nil},
+		{"aiperf-search/phase_manifest.json", "aiperf-phases", nil},
+		{"sglang-auto/results.jsonl", "sglang-auto-benchmark", nil},
+		{"k6/summary.json", "k6", nil},
+		{"k6/export.json", "k6", nil},
+		{"k6/machine.json", "k6", nil},
 	}
 	for _, c := range cases {
 		t.Run(c.file, func(t *testing.T) {
@@ -149,6 +165,7 @@ func TestToolsRefuseTexts(t *testing.T) {
 	for file, word := range map[string]string{
 		"guidellm/v2.json": "request_args", "guidellm/v0.3.json": "prompt", "inference-perf/per_request_lifecycle_metrics.json": "request",
 		"llmperf/small-8b_550_150_summary.json": "error_msg", "blis/trace.csv": "error_message", "locust/requests.csv": "exception",
+		"sglang-auto/results.jsonl": "error", "agentperf/chat.json": "error", "inference-perf-goodput/stage_0_lifecycle_metrics.json": "by_label",
 	} {
 		refused(t, open(t), filepath.Join("..", "fixtures", "tools", file), ingest.Options{RefuseText: true, MaxRejectedRatio: 1}, "holds text", word)
 	}
@@ -158,10 +175,11 @@ func TestToolsRefuseTexts(t *testing.T) {
 func TestPartsOfResults(t *testing.T) {
 	folder := filepath.Join("..", "fixtures", "tools")
 	for file, word := range map[string]string{
-		"llmperf/small-8b_550_150_individual_responses.json": "_summary.json",
-		"evalscope/benchmark_percentile.json":                "benchmark_summary.json",
-		"genai-bench/experiment_metadata.json":               "metadata alone",
-		"locust/run_failures.csv":                            "no measurement",
+		"llmperf/small-8b_550_150_individual_responses.json":    "_summary.json",
+		"evalscope/benchmark_percentile.json":                   "benchmark_summary.json",
+		"genai-bench/experiment_metadata.json":                  "metadata alone",
+		"locust/run_failures.csv":                               "no measurement",
+		"aiperf-search/phases/storm/profile_export_aiperf.json": "one phase of a run",
 	} {
 		refused(t, open(t), filepath.Join(folder, file), ingest.Options{}, word)
 	}
@@ -238,7 +256,8 @@ func TestToolsWordsAreDefined(t *testing.T) {
 		left join seeds.definitions on definitions.tool = points.tool and definitions.name = figures.name
 		where definitions.tool is null
 			and points.tool <> 'optuna'
-			and not regexp_matches(figures.name, '(?i)(count|requests|num_|number_|total|failures|incomplete|error_rate|concurrency|duration)$|num_|number_|^(image|text|resources|observability)\.|Requests$')
+			and not (points.tool = 'k6' and regexp_matches(figures.name, '^(my_ttft|queue_ms)$|[{](turn|url):')) -- of a script's own
+			and not regexp_matches(figures.name, '(?i)(count|requests|num_|number_|total|failures|incomplete|error_rate|concurrency|duration)$|num_|number_|^(image|text|resources|observability|other)\.|Requests$')
 		order by figures.name`)
 	if len(undefined) > 0 {
 		t.Errorf("no definition of %s", joined(undefined))

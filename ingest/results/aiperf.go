@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/hint"
 	"tidemark/internal/lazy"
 )
 
@@ -48,6 +49,9 @@ func seesAIPerf(h *read.Head) string {
 
 // readAIPerf reads the points of each object in the file.
 func readAIPerf(d *read.Document, out *read.Rows) error {
+	if isPhaseOf(d) {
+		return hint.Errorf("one phase of a run of several").Hint("take in %s two folders up: it reads the phases with their names", phaseManifest).Mark(read.ErrUnknownFormat)
+	}
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
 		points, err := o.aiperfPoints(out)

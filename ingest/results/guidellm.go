@@ -21,6 +21,11 @@ import (
 // time_per_output_token_ms is the whole latency over all tokens, the first
 // included; what others call TPOT is inter_token_latency_ms, and only that becomes
 // a request's tpot_s.
+//
+// What GuideLLM calls an objective on tpot_ms is one on inter_token_latency_ms. Its
+// attainment counts errors as missed, leaves out what the end of the run cancelled, and
+// is null, not 0, where no request could be judged. guidellm_goodput.go reads its search
+// for the largest load that attains.
 var GuideLLM = read.Format{
 	Name:  "guidellm",
 	Sees:  seesGuideLLM,
@@ -51,6 +56,7 @@ type guideReport struct {
 	} `json:"metadata"`
 	Args       json.RawMessage `json:"args"`
 	Config     json.RawMessage `json:"config"`
+	Search     guideSearch     `json:"profile_result"`
 	Benchmarks json.RawMessage `json:"benchmarks"` // read one at a time: they may be many
 }
 
@@ -126,6 +132,9 @@ func readGuideLLM(d *read.Document, out *read.Rows) error {
 	if err == nil && point == 0 {
 		return hint.Errorf("a GuideLLM report without a benchmark").Hint("the run was stopped before its first one ended")
 	}
+	if err == nil {
+		err = report.goodput(out, point)
+	}
 	return err
 }
 
@@ -143,6 +152,7 @@ func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage
 	out.Add(row)
 	metrics, _ := read.TreeOfPart(b.Metrics).(map[string]any)
 	guideFigures(out, point, "", metrics)
+	guideAttainment(out, point, metrics)
 	scheduler, _ := read.TreeOfPart(b.SchedulerMetrics).(map[string]any)
 	for _, key := range read.SortedKeys(scheduler) {
 		if name, isMean := strings.CutSuffix(key, "_avg"); isMean {
@@ -171,6 +181,7 @@ func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any)
 		}
 	}
 	delete(flat, "")
+	r.Search.tell(flat, int(point))
 	row := Point{Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
 	stats := read.TreeOfPart(b.RunStats)
 	totals := cmp.Or(read.TreeOfPart(b.RequestTotals), read.At(read.TreeOfPart(b.Metrics), "request_totals"), read.At(stats, "requests_made"))
@@ -281,14 +292,14 @@ var guidePercentiles = map[string]string{
 // guideUnit tells the unit by the metric's name.
 func guideUnit(name string) string {
 	switch name {
-	case "request_latency":
+	case "request_latency", "request_dispatch_delay", "request_scheduled_latency":
 		return "s"
-	case "requests_per_second":
+	case "requests_per_second", "request_goodput":
 		return "requests/s"
 	case "request_concurrency":
 		return "requests"
 	}
-	return unitByEnding(name, []unitEnding{{"_ms", "ms"}, {"tokens_per_second", "tokens/s"}, {"_token_count", "tokens"}})
+	return unitByEnding(name, []unitEnding{{"_ms", "ms"}, {"tokens_per_second", "tokens/s"}, {"token_goodput", "tokens/s"}, {"_token_count", "tokens"}})
 }
 
 // requests adds those of all three outcomes, numbered through. Incomplete ones were

@@ -18,6 +18,11 @@ import (
 // sending. The summary has no rate that was asked for.
 // normalized_time_per_output_token is the whole latency over all output tokens;
 // time_per_output_token leaves the first token out.
+//
+// The share of goodput is one of the requests that succeeded, so failures do not lower
+// it; and whatever was retried has the attempts that failed in its latencies.
+// goodput_metrics counts a request without tokens' times as one that missed its bounds,
+// the slo_metrics before it as one that met them.
 var InferencePerf = read.Format{
 	Name:  "inference-perf",
 	Sees:  seesInferencePerf,
@@ -59,7 +64,14 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 	if late.Known && late.Value > 1 {
 		out.Note("the client sent late, %s %.3g s: what is measured here is the client as well", of, late.Value)
 	}
-	for _, part := range []string{"load_summary", "successes", "failures"} {
+	if retried := read.NumberAt(report, "retries", "requests_retried"); retried.Value > 0 {
+		out.Note("%.0f requests were tried again: the attempts that failed are in their latencies", retried.Value)
+	}
+	if failures, _ := report["failures"].(map[string]any); failures["by_label"] != nil {
+		out.Text("by_label") // what servers answered, with the ids of sessions
+		delete(failures, "by_label")
+	}
+	for _, part := range []string{"load_summary", "successes", "failures", "retries"} {
 		leaves(out, row.Point, part, report[part], inferencePerfWords)
 	}
 	return nil
@@ -100,20 +112,30 @@ func inferencePerfWords(way []string) (name, unit string) {
 			break
 		}
 	}
+	return name, inferencePerfUnit(way)
+}
+
+// inferencePerfUnit tells the unit by the last words of the way.
+func inferencePerfUnit(way []string) string {
 	last := way[len(way)-1]
-	switch {
-	case read.HasAll(way, "latency"), strings.HasSuffix(last, "latency"), last == "schedule_delay", last == "schedule_accuracy", last == "send_duration", last == "seconds":
-		unit = "s"
-	case strings.HasSuffix(last, "tokens_per_sec"):
-		unit = "tokens/s"
-	case last == "requests_per_sec", last == "requested_rate", last == "achieved_rate":
-		unit = "requests/s"
-	case strings.HasSuffix(last, "_len"), strings.HasSuffix(last, "_tokens"):
-		unit = "tokens"
-	case last == "bytes":
-		unit = "bytes"
+	if len(way) > 2 && strings.HasSuffix(way[len(way)-2], "_tokens") {
+		last = way[len(way)-2] // total, cached and uncached lie within
 	}
-	return name, unit
+	switch {
+	case read.HasAll(way, "latency"), read.HasAll(way, "slo_metrics") && strings.HasSuffix(last, "slo"), strings.HasSuffix(last, "latency"), last == "schedule_delay", last == "schedule_accuracy", last == "send_duration", last == "seconds", last == "wasted_sec", last == "wasted_sec_total":
+		return "s"
+	case strings.HasSuffix(last, "tokens_per_sec"), last == "token_goodput", last == "goodput_rate":
+		return "tokens/s"
+	case last == "requests_per_sec", last == "requested_rate", last == "achieved_rate", last == "request_goodput":
+		return "requests/s"
+	case strings.HasSuffix(last, "_percentage"), last == "attainment_pct":
+		return "%"
+	case strings.HasSuffix(last, "_len"), strings.HasSuffix(last, "_tokens"):
+		return "tokens"
+	case strings.HasSuffix(last, "bytes"):
+		return "bytes"
+	}
+	return ""
 }
 
 // InferencePerfRequests reads per_request_lifecycle_metrics.json: a list of all

@@ -14,11 +14,15 @@ import (
 // their names, so median_ttft here and median_ttft_ms of vLLM differ by a factor of
 // 1,000. Its raw files say parallelism and lengths only in the file's name; its
 // agg_*.json say them in keys.
+//
+// An array may mix these with AgentX's aggregates (inferencex_agent.go), and the rows
+// of its API and of its weekly dump have the same figures one level down
+// (inferencex_api.go).
 var InferenceX = read.Format{
 	Name:  "inferencex",
 	Sees:  seesInferenceX,
 	Read:  readInferenceX,
-	Wants: "latencies in seconds such as median_ttft, and num_prompts, or hw, tp, conc and tput_per_gpu",
+	Wants: "latencies in seconds such as median_ttft, and num_prompts, or hw, tp, conc and tput_per_gpu; or hardware, conc and metrics; or hw, conc and request_metrics",
 	Kind:  "results",
 }
 
@@ -31,6 +35,12 @@ func seesInferenceX(h *read.Head) string {
 		return "a result of InferenceX: num_prompts, and latencies without a unit in their names"
 	case read.HasAll(keys, "hw", "conc", "framework", "precision", "tput_per_gpu"):
 		return "an aggregate of InferenceX: hw, conc, framework, precision, tput_per_gpu"
+	case read.HasAll(keys, "hw", "conc", "framework", "request_metrics"):
+		return "an aggregate of AgentX: hw, conc, framework, request_metrics"
+	case read.HasAll(keys, "hardware", "framework", "precision", "conc", "metrics"):
+		return "rows of InferenceX's API: hardware, framework, precision, conc, metrics"
+	case read.HasAll(keys, "config_id", "benchmark_type", "conc", "metrics"):
+		return "InferenceX's dump of benchmark_results: config_id, benchmark_type, conc, metrics"
 	}
 	return ""
 }
@@ -44,7 +54,17 @@ func isInferenceXKey(key string) bool {
 // readInferenceX reads the same keys as vLLM, in seconds.
 func readInferenceX(d *read.Document, out *read.Rows) error {
 	point := int32(0)
+	configs := inferenceXConfigs{beside: d}
 	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
+		if o["request_metrics"] != nil || o.object("metrics") != nil {
+			row, figures, missing := o.inferenceXRow(out, &configs)
+			if missing != "" {
+				return out.Reject(number, missing, read.Missing)
+			}
+			row.Point = point
+			point++
+			return addPoint(out, row, figures)
+		}
 		figures, used := o.vllmFigures(out, point, "s")
 		if len(figures) == 0 {
 			return out.Reject(number, "median_ttft", read.Missing)
@@ -56,6 +76,21 @@ func readInferenceX(d *read.Document, out *read.Rows) error {
 		point++
 		return addPoint(out, row, figures)
 	})
+}
+
+// inferenceXRow reads a row that keeps its figures one level down.
+func (o resultObject) inferenceXRow(out *read.Rows, configs *inferenceXConfigs) (row Point, figures []Figure, missing string) {
+	missing = "metrics"
+	if o["request_metrics"] != nil {
+		row, figures = o.agentXPoint()
+		missing = "request_metrics"
+	} else {
+		row, figures = o.inferenceXAPI(out, configs)
+	}
+	if len(figures) > 0 {
+		missing = ""
+	}
+	return row, figures, missing
 }
 
 // inferenceXPointKeys are the keys that have columns of their own.

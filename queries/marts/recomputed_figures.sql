@@ -289,6 +289,7 @@ sized as (
         (completed - rows_counted) / nullif(rows_counted, 0) as missing_share,
         -- Half of the last digit, of the figure and of the duration that it is worked out with.
         case
+            when tool = 'agentperfbench' and computed_from = 'requests' and quantity in ('ttft_s', 'itl_s') then 5.0001e-6 -- hundredths of a millisecond in the requests
             when has_two_digits then
                 5.0001e-3 * abs(tool_value / nullif(printed, 0))
                 + case when computed_from = 'totals' then 5.0001e-3 / duration_s * abs(recomputed_value) else 0 end

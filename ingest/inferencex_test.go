@@ -1,0 +1,54 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+// The API's seconds stay seconds, what agents' itl is called does not make it a gap,
+// and sessions are not requests in flight.
+func TestInferenceXAPIInTheMarts(t *testing.T) {
+	w := open(t)
+	load(t, w, filepath.Join("..", "fixtures", "results", "inferencex-api.json"), ingest.Options{MaxRejectedRatio: 0.5})
+	for _, c := range []struct{ where, want string }{
+		{"point = 0 and name = 'ttft' and statistic = 'p50'", "ttft_s sent_to_first_token 0.6 closed"},
+		{"point = 0 and name = 'itl'", "itl_s chunk_gaps 0.028 closed"},
+		{"point = 2 and name = 'agentic.api.itl'", "tpot_s after_first_token_of_whole_response 0.005 sessions"},
+		{"point = 3 and name = 'agentic.itl' and statistic = 'p90'", "tpot_s after_first_token_client_count 0.019 sessions"},
+		{"point = 3 and name = 'agentic.throughput.per_gpu.total_tput_tps'", "total_tokens_per_s_per_gpu succeeded_over_run_client_count 31362.75 sessions"},
+	} {
+		got := joined(table(t, w, "select quantity, definition_id, value, load from marts.figures where "+c.where))
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.where, got, c.want)
+		}
+	}
+	got := joined(table(t, w, "select point, tensor_parallel_size, requests, completed, mean_ttft_s, p50_ttft_s from marts.points order by point"))
+	if want := "0 8    0.6|1     1.5|2 8    0.85|3 4 252 249 0.9 0.85|4 8    0.5"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A dump without its configs.json keeps the figures and says what is not known.
+func TestInferenceXDumpAlone(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "fixtures", "results", "inferencex-dump", "benchmark_results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t)
+	result := load(t, w, write(t, "benchmark_results.json", text), ingest.Options{MaxRejectedRatio: 0.5})
+	if !slices.ContainsFunc(result.Notes, func(note string) bool {
+		return strings.Contains(note, "configs.json of the dump belongs in the same folder")
+	}) {
+		t.Errorf("notes: %q", result.Notes)
+	}
+	if got := joined(table(t, w, "select hardware, max_concurrency, (select count(*) from raw.figures) from raw.points")); got != " 32 3" {
+		t.Errorf("got %q", got)
+	}
+}

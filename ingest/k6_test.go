@@ -1,0 +1,59 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+	"tidemark/internal/hint"
+)
+
+// The figures of k6 with xk6-llm are the file's, in our words and units.
+func TestK6InTheMarts(t *testing.T) {
+	w := open(t)
+	load(t, w, filepath.Join("..", "fixtures", "tools", "k6", "summary.json"), ingest.Options{})
+	for _, c := range []struct{ where, want string }{
+		{"quantity = 'ttft_s' and statistic in ('mean', 'p99')", "ttft_s sent_to_first_token mean 0.1555|ttft_s sent_to_first_token p99 0.39"},
+		{"quantity = 'tpot_s' and statistic in ('p99', 'count')", "tpot_s after_first_token count 27|tpot_s after_first_token p99 0.0225"},
+		{"quantity = 'accepted_ratio'", "accepted_ratio met_all_slos_of_succeeded value 0.75"},
+		{"quantity = 'total_output_tokens'", "total_output_tokens succeeded value 3556"},
+	} {
+		got := joined(table(t, w, "select quantity, definition_id, statistic, format('{:g}', value) from marts.figures where "+c.where+" order by statistic"))
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.where, got, c.want)
+		}
+	}
+	got := joined(table(t, w, "select requests, completed, max_concurrency, load, mean_ttft_s, p99_tpot_s, output_token_per_s from marts.points"))
+	if want := "30 28 4  0.1555 0.0225 116.589"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A threshold crossed is "true" to --summary-export and "ok": false to handleSummary.
+func TestK6Thresholds(t *testing.T) {
+	for file, want := range map[string]string{
+		"export.json":  `{"threshold.http_req_duration.avg<2000":true,"threshold.http_req_duration.p(95)<1000":false}`,
+		"summary.json": `{"threshold.llm_ttft.p(95)<500":true,"threshold.llm_ttft.p(99)<300":false}`,
+	} {
+		w := open(t)
+		load(t, w, filepath.Join("..", "fixtures", "tools", "k6", file), ingest.Options{})
+		if got := joined(table(t, w, "select replace(settings, '\\u003c', '<') from raw.points")); got != want {
+			t.Errorf("%s: got %s, want %s", file, got, want)
+		}
+	}
+}
+
+// What is no summary says which file to give.
+func TestK6Refuses(t *testing.T) {
+	samples := `{"type":"Metric","data":{"name":"http_reqs","type":"counter","contains":"default"},"metric":"http_reqs"}` + "\n" +
+		`{"metric":"http_reqs","type":"Point","data":{"time":"2026-11-01T10:00:00Z","value":1,"tags":{}}}` + "\n"
+	err := refused(t, open(t), write(t, "samples.json", []byte(samples)), ingest.Options{}, "k6's samples")
+	if !strings.Contains(hint.Of(err), "--summary-export") {
+		t.Errorf("hint: %q", hint.Of(err))
+	}
+	refused(t, open(t), write(t, "empty.json", []byte(`{"root_group":{"checks":[]},"metrics":{}}`)), ingest.Options{}, "without a metric")
+	refused(t, open(t), write(t, "cut.json", []byte(`{"root_group":{"checks":[]},"metrics":{"http_reqs":{"count":`)), ingest.Options{}, "not a whole JSON object")
+}

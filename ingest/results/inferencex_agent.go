@@ -1,0 +1,113 @@
+package results
+
+import (
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// AgentX is InferenceX's benchmark of coding agents: AIPerf replays recorded sessions,
+// and one object says what became of all their requests (agg_*.json with
+// request_metrics, schema of July 2026 and later). Latencies are seconds.
+//
+// The traps: itl is AIPerf's inter_token_latency, which is a TPOT, and tpot the same
+// numbers again; conc counts sessions, not requests in flight; records_total holds
+// warm-up requests; gpu_usage_pct is a share from 0 to 1; the rate qps is a
+// distribution over windows of one second; tp of several nodes is the sum of the two
+// roles' sizes, so it is no tensor-parallel size.
+
+// agentXPoint reads the run and its figures, whose names have "agentic." in front.
+func (o resultObject) agentXPoint() (Point, []Figure) {
+	requests, server := o.tree("request_metrics"), o.tree("server_metrics")
+	row := Point{
+		Tool: "inferencex", Hardware: o.word("hw"), Model: o.modelName("model"), Engine: o.word("framework"),
+		MaxConcurrency: o.count("conc"), Load: new("sessions"), DurationS: read.NumberAt(requests, "throughput", "duration_seconds").Float(),
+	}
+	if isMultinode := string(o["is_multinode"]) == "true"; !isMultinode {
+		row.TensorParallelSize = o.size("tp")
+	}
+	o.agentXCounts(&row)
+	flat := map[string]any{}
+	for key := range o {
+		if !slices.Contains([]string{"hw", "model", "framework", "conc", "tp", "request_metrics", "server_metrics", "request_accounting", "warnings"}, key) {
+			if value := o.scalar(key); value != nil {
+				flat[key] = value
+			}
+		}
+	}
+	read.Flatten(flat, "dataset", o.tree("dataset"))
+	row.Settings = read.Settings(flat)
+	var figures []Figure
+	agentXLeaves(&figures, nil, requests)
+	agentXLeaves(&figures, []string{"server"}, server)
+	return row, figures
+}
+
+// agentXCounts leaves warm-up out.
+func (o resultObject) agentXCounts(row *Point) {
+	counts := o.object("request_accounting")
+	row.Completed = counts.count("records_profiled")
+	if row.Completed == nil {
+		row.Completed = o.count("num_requests_successful")
+	}
+	all, warmUp := counts.count("records_total"), counts.count("records_warmup_dropped")
+	if all == nil || warmUp == nil || row.Completed == nil || *all-*warmUp < *row.Completed {
+		return
+	}
+	row.Requests = new(*all - *warmUp)
+	row.Failed = new(*row.Requests - *row.Completed)
+}
+
+// agentXLeaves walks down to the numbers: latency.ttft.p50 is the p50 of
+// "agentic.ttft".
+func agentXLeaves(figures *[]Figure, way []string, node any) {
+	const deepest = 6
+	object, _ := node.(map[string]any)
+	if len(way) > deepest || len(way) > 0 && slices.Contains([]string{"sources", "stability", "by_rank"}, way[len(way)-1]) {
+		return
+	}
+	for _, key := range read.SortedKeys(object) {
+		value, isNumber := object[key].(float64)
+		if !isNumber {
+			agentXLeaves(figures, append(way[:len(way):len(way)], key), object[key])
+			continue
+		}
+		is, at := statistic(key), way
+		if is == "" || is == "value" {
+			is, at = "value", append(way[:len(way):len(way)], key)
+		}
+		name := strings.TrimPrefix(strings.Join(at, "."), "latency.")
+		if unit, isKnown := agentXUnit(name); isKnown && read.Word(name) != "" {
+			*figures = append(*figures, Figure{Name: "agentic." + name, Statistic: is, Unit: read.OrNil(unit), Value: value})
+		}
+	}
+}
+
+// agentXUnit is a figure's unit by its name; false for what is no figure: how a
+// window was cut, how many sources there were.
+func agentXUnit(name string) (unit string, isFigure bool) {
+	switch {
+	case name == "ttft", name == "tpot", name == "itl", name == "e2el", name == "full_response_itl":
+		return "s", true
+	case strings.HasSuffix(name, "intvty"), strings.HasSuffix(name, "throughput_per_user"):
+		return "tokens/s/user", true
+	case name == "qps":
+		return "requests/s", true
+	case strings.HasPrefix(name, "throughput.per_gpu."):
+		return "tokens/s/gpu", true
+	case strings.HasSuffix(name, ".tokens_per_second"):
+		return "tokens/s", true
+	case strings.HasSuffix(name, "_hit_rate"), strings.HasSuffix(name, "_usage_pct"):
+		return "ratio", true
+	case name == "server.tokens.requests_completed":
+		return "requests", true
+	case strings.HasPrefix(name, "tokens."), strings.HasPrefix(name, "server.tokens."), strings.HasSuffix(name, "_tokens"):
+		return "tokens", true
+	case strings.HasPrefix(name, "server.kv_offload.bytes_"):
+		return "bytes", true
+	case strings.HasPrefix(name, "server.kv_offload.time_"):
+		return "s", true
+	}
+	return "", false
+}

@@ -1,0 +1,87 @@
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// SGLangAuto reads results.jsonl of SGLang's auto_benchmark, a search over flags of the
+// server: a line is a trial of one candidate at one rate, measured by bench_serving,
+// whose words mean what sglang-bench has for them.
+//
+// The traps: sla_passed compares the means of TTFT and TPOT with the bounds, no
+// percentile, and does not ask how many requests failed, so it is kept as a setting and
+// never as a verdict; a trial that failed has no metrics and is a point without a
+// figure; rates are halved between two bounds, so the largest rate that passed is known
+// only to the search's tolerance.
+var SGLangAuto = read.Format{
+	Name: "sglang-auto-benchmark",
+	Sees: func(h *read.Head) string {
+		return read.If(read.HasAll(resultKeys(h), "stage", "candidate_id", "requested_qps", "server_flags"), "trials of SGLang's auto_benchmark: stage, candidate_id, requested_qps, server_flags")
+	},
+	Read:  readSGLangAuto,
+	Kind:  "results",
+	Wants: "lines with stage, candidate_id, requested_qps, server_flags and metrics (results.jsonl of SGLang's auto_benchmark)",
+}
+
+// readSGLangAuto makes a point of each trial. The file that the search writes while it
+// runs holds the same trials.
+func readSGLangAuto(d *read.Document, out *read.Rows) error {
+	const enough = 1
+	if d.Base() == "live_results.jsonl" && d.Beside("results.jsonl", enough) != nil {
+		return hint.Errorf("the trials of results.jsonl once more").Hint("take in results.jsonl in the same folder: it is complete, and says which trial was a candidate's best").Mark(read.ErrUnknownFormat)
+	}
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
+		if o.number("requested_qps") == nil && o.word("requested_qps") == nil {
+			return out.Reject(number, "requested_qps", read.Missing)
+		}
+		if o["error"] != nil {
+			out.Text("error")
+		}
+		row, figures := o.sglangTrial(out, point)
+		point++
+		out.Note("sla_passed compares means with the bounds; it is kept as a setting, and whether an SLO is met is judged from what was measured")
+		return addPoint(out, row, figures)
+	})
+}
+
+// sglangTrial reads one trial.
+func (o resultObject) sglangTrial(out *read.Rows, point int32) (Point, []Figure) {
+	var metrics resultObject
+	_ = json.Unmarshal(read.WithoutNaN(o["metrics"]), &metrics)
+	figures, used := metrics.vllmFigures(out, point, "ms")
+	row := Point{Point: point, Tool: "sglang-bench", Engine: new("sglang")}
+	flat := map[string]any{}
+	if len(figures) > 0 {
+		row = metrics.sglangPoint(out, point)
+		if kept := metrics.settings(out, append(used, sglangPointKeys...)); kept != nil {
+			_ = json.Unmarshal([]byte(*kept), &flat)
+		}
+	}
+	flags := o.object("server_flags")
+	row.Label = new(fmt.Sprintf("candidate %.0f", *cmp.Or(o.number("candidate_id"), new(0.0))))
+	row.Model, row.TensorParallelSize = cmp.Or(row.Model, flags.modelName("model_path")), cmp.Or(row.TensorParallelSize, flags.size("tp_size"))
+	row.Engine = cmp.Or(row.Engine, new("sglang"))
+	row.RequestRatePerS, row.MaxConcurrency = o.number("requested_qps"), cmp.Or(o.count("max_concurrency"), row.MaxConcurrency)
+	row.Load = cmp.Or(row.openLoad(), row.Load)
+	read.Flatten(flat, "flags", o.tree("server_flags"))
+	for _, key := range []string{"stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned"} {
+		if value := o.scalar(key); value != nil {
+			flat[key] = value
+		}
+	}
+	flat["state"] = "complete"
+	if len(figures) == 0 {
+		flat["state"] = "failed"
+		if diagnosis := o.word("diagnosis"); diagnosis != nil {
+			flat["state"] = *diagnosis
+		}
+	}
+	row.Settings = read.Settings(flat)
+	return row, figures
+}
