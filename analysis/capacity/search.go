@@ -261,11 +261,14 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	case e.high < least && atLeast > 0:
 		return BelowMin, "the smallest multiple that was asked about is not within the objectives"
 	}
-	if e.misfit == "" && !e.lacksFar() && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least {
+	if e.misfit == "" && !e.lacksFar() && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least && s.isAnyWithin(runs) {
 		return Found, ""
 	}
 	return "", ""
 }
+
+// isAnyWithin says that some run kept the SLO. Where none did, only the twin says that a lower multiple does.
+func (s *search) isAnyWithin(runs []*Run) bool { return slices.ContainsFunc(runs, s.q.isWithin) }
 
 func (q *Question) isWithin(r *Run) bool { return q.row(r).Verdict == Within }
 
@@ -361,7 +364,10 @@ func (s *search) nearRun(runs []*Run, e *estimate) (*Run, *Answer, error) {
 	if len(runs)%2 == 0 {
 		ln, why = ln+math.Log(1.04), "a little above the limit so far"
 	}
-	if e.lacksFar() && e.misfit == "" {
+	switch {
+	case len(runs) > 1 && !s.isAnyWithin(runs):
+		ln, why = e.low+math.Log(0.8), "below the limit: no run kept the SLO"
+	case e.lacksFar() && e.misfit == "":
 		ln, why = e.ln+math.Log(0.8), "below the limit: the first run does not count"
 	}
 	scale := min(math.Exp(min(ln, 50)), mostGrowth*runs[len(runs)-1].Scale)

@@ -175,7 +175,7 @@ func (c *comparison) sum(figure string, value valueOf) Change {
 	return c.told(figure, c.drawnDays, c.all(value, func(a, b float64) float64 { return a + b }))
 }
 
-// busiest compares the peaks of the two busiest hours, which Sums has: of most need, then of the greatest peak.
+// busiest compares the peaks of the two busiest hours, which Sums has: of most need, then of the least headroom.
 func (c *comparison) busiest() Change {
 	return c.told("peak_rate_per_s", c.drawnHours, func(places []int) (float64, float64, bool) {
 		var now, before *Hour
@@ -189,7 +189,7 @@ func (c *comparison) busiest() Change {
 	})
 }
 
-// busier is the hour of more need, of equals that with the greater peak, of equals the first.
+// busier is the hour of more need, of equals that with the less headroom, of equals the first.
 func busier(a, b *Hour) *Hour {
 	need := func(h *Hour) int {
 		if h.NeededReplicas == nil {
@@ -197,13 +197,21 @@ func busier(a, b *Hour) *Hour {
 		}
 		return *h.NeededReplicas
 	}
+	load := func(h *Hour) float64 { // in replicas, at the low end where it is known
+		for _, perS := range []*float64{h.LowReplicaRate, h.ReplicaRatePerS} {
+			if perS != nil && *perS > 0 {
+				return *h.PeakRatePerS / *perS
+			}
+		}
+		return *h.PeakRatePerS
+	}
 	switch {
 	case b.PeakRatePerS == nil:
 		return a
 	case a == nil:
 		return b
 	}
-	if cmp.Or(cmp.Compare(need(b), need(a)), cmp.Compare(*b.PeakRatePerS, *a.PeakRatePerS)) > 0 {
+	if cmp.Or(cmp.Compare(need(b), need(a)), cmp.Compare(load(b), load(a))) > 0 {
 		return b
 	}
 	return a

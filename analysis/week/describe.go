@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/metric"
@@ -44,25 +45,42 @@ func (m *maker) describe() error {
 	return m.readPrice()
 }
 
-// commands are those that the page names, as they run where the report was made.
+// commands are those that the page names, as they run where the report was made. The search is of the busiest minutes of the busiest hour: reading
+// a month of traffic for ten minutes takes minutes.
 func (m *maker) commands() Commands {
-	source := "SOURCE"
-	for _, s := range m.report.Sources {
-		if s.Role == "traffic" && s.DuplicateOf == "" {
-			source = s.Name
-			break
-		}
-	}
-	if len(m.file.Traffic) == 0 { // what was collected can be replayed: lengths and rates
-		source = m.file.Service + ".prometheus"
+	source, part := m.trafficOf(m.report.Sums.BusiestHourStart), []string(nil)
+	if busiest := m.report.Sums.BusiestHourStart; busiest != nil {
+		part = []string{"--from", busiest.UTC().Format(time.RFC3339), "--until", busiest.Add(time.Hour).UTC().Format(time.RFC3339), "--window", "10m"}
 	}
 	search := []string{"tidemark", "capacity", source, "--slo", m.file.SLO, "--base-url", cmp.Or(m.file.Server.BaseURL, "URL"), "--model", cmp.Or(m.file.Server.Model, "MODEL")}
+	search = append(search, part...)
 	for _, field := range deployment.Fields {
 		if value := field.Get(m.file.Deployment); value != nil && field.Flag != "hbm-bandwidth" {
 			search = append(search, "--"+field.Flag, fmt.Sprint(value))
 		}
 	}
 	return Commands{Search: escape.ShellWords(search), Collect: escape.ShellWords([]string{"tidemark", "collect", "--service", m.file.Path})}
+}
+
+// trafficOf is a source of the service's traffic, the one that has a moment where it is known.
+func (m *maker) trafficOf(moment *time.Time) string {
+	if len(m.file.Traffic) == 0 { // what was collected can be replayed: lengths and rates
+		return m.file.Service + ".prometheus"
+	}
+	source := "SOURCE"
+	for _, s := range m.report.Sources {
+		if s.Role != "traffic" || s.DuplicateOf != "" {
+			continue
+		}
+		hasIt := moment != nil && s.From != nil && s.Until != nil && !s.From.After(moment.Add(time.Hour)) && !s.Until.Before(*moment)
+		if source == "SOURCE" || hasIt {
+			source = s.Name
+		}
+		if hasIt {
+			break
+		}
+	}
+	return source
 }
 
 // objectiveName is written as marts.slo does: p99 ttft_from_due.

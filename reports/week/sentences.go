@@ -53,6 +53,8 @@ func (f *facts) headline() string {
 		return fits(fmt.Sprintf("Buy no GPUs: the %s since %s hold every hour", replicas(f.Paid), f.local(f.ChangedAt).Format("Mon")), "Buy no GPUs: what is paid for now holds")
 	case f.isLargelyMissing():
 		return fits(fmt.Sprintf("Buy no GPUs: %s in the %s known", holding(f.Paid, "replica holds", "replicas hold"), counted(f.Known, "hour")), "Buy no GPUs on the hours that are known")
+	case f.Verdict.Cautious != nil && 2**f.Verdict.Cautious <= f.Paid:
+		return fits(fmt.Sprintf("Buy no GPUs: %s of %s", count(*f.Verdict.Cautious), replicas(f.Paid)+" "+show.Verb(*f.Verdict.Cautious, "is", "are")+" enough"), "Buy no GPUs: fewer replicas are enough")
 	case f.MarginLow == nil || *f.MarginLow < 0:
 		return fits("Buy no GPUs: "+holding(f.Paid, "replica holds", "replicas hold")+" every hour", "Buy no GPUs")
 	}

@@ -34,7 +34,10 @@ func Summary(r *week.Report) []byte {
 	}
 	out.WriteString("\n\n")
 	for _, t := range f.tiles() {
-		fmt.Fprintf(&out, "- %s: **%s** (%s)", markdown(t.Label), markdown(t.Value), markdown(t.Basis))
+		fmt.Fprintf(&out, "- %s: **%s**", markdown(t.Label), markdown(t.Value))
+		if t.Basis != "" {
+			fmt.Fprintf(&out, " (%s)", markdown(t.Basis))
+		}
 		if t.Before != "" {
 			out.WriteString(", ")
 			if t.Sign.Mark != "" {

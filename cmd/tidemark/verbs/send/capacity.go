@@ -74,7 +74,7 @@ Example:
     --base-url http://gpu1:8000 --model llama --gpu H100 \
     --catalog-model llama-3.1-8b`,
 		Flags: f.WarehouseFlags(slices.Concat([]cli.Flag{
-			&cli.DurationFlag{Name: "window", Usage: "without --from and --until: ask about the busiest `10m` that resemble the whole", Value: 10 * time.Minute, Destination: &f.length, Action: aSecond("window")},
+			&cli.DurationFlag{Name: "window", Usage: "ask about the busiest `10m` that resemble the whole; with --from or --until all of that part, unless it is given", Value: 10 * time.Minute, Destination: &f.length, Action: aSecond("window")},
 			&cli.StringFlag{Name: "by", Usage: "make more traffic of whole `sessions`, or by speed", Value: "sessions", Destination: &f.by, Action: kit.OneOf("by", "sessions", "speed")},
 			&cli.DurationFlag{Name: "budget", Usage: "send load for `30m` at most, all runs together", Value: 30 * time.Minute, Destination: &f.budget, Action: aSecond("budget")},
 			&cli.StringFlag{Name: "precision", Usage: "stop when the interval is within `5%` of the answer", Value: "5%", Destination: &f.precision},

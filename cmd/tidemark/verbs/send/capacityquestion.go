@@ -198,10 +198,12 @@ func (s *search) readWindow(path string) error {
 	}
 	q := &s.question
 	q.Mode = cmp.Or(s.Mode, s.plan.Mode, "open")
-	if s.From != "" || s.Until != "" || IsPlanFile(s.what) || q.Mode == "closed" {
-		if s.IsGiven("window") {
-			return hint.Misuse("capacity: --window chooses from a whole trace; %s is taken as it is", s.what).Hint("leave it out where --from, --until, --mode closed or a plan says what is sent")
-		}
+	isWhole := IsPlanFile(s.what) || q.Mode == "closed"
+	if isWhole && s.IsGiven("window") {
+		return hint.Misuse("capacity: --window chooses a part of a trace; %s is taken as it is", s.what).Hint("leave it out where --mode closed or a plan says what is sent")
+	}
+	isPart := s.From != "" || s.Until != ""
+	if isWhole || isPart && !s.IsGiven("window") {
 		q.Window, s.window = all, capacity.WholeWindow(all, s.plan, q.Mode)
 	} else {
 		if s.window = capacity.BusiestWindow(all, s.length); s.window.Until == 0 {
@@ -209,8 +211,12 @@ func (s *search) readWindow(path string) error {
 				Hint("a longer --window, or all of a part with --from and --until")
 		}
 		q.Window = s.window.Cut(all, q.Mode == "sessions")
-		s.Tell("window: %s to %s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", show.Duration(s.window.From.Seconds()),
-			show.Duration(s.window.Until.Seconds()), s.what, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
+		of := s.what
+		if isPart {
+			of += " from --from"
+		}
+		s.Tell("window: +%s to +%s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", s.window.From.Round(time.Second),
+			s.window.Until.Round(time.Second), of, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
 	}
 	if len(q.Window) == 0 {
 		return hint.Misuse("capacity: no request in the window").Hint("choose another with --from and --until")
