@@ -88,8 +88,8 @@ forecast-backtest: ## forecasts of weekly peaks against what came: 150 seeded se
 headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds the truth: 200 seeded services (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
 
-twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows (a quarter of an hour of CPU)
-	TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -run TestTwelveWeeks -count=1 -v -timeout 90m
+twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows; pages of real traces beside what-if (twenty minutes of CPU)
+	TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -count=1 -v -timeout 90m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m

@@ -103,26 +103,27 @@ func (q fleetQuestion) rateWithin(ctx context.Context) (Range, error) {
 }
 
 // replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at one of its ends at least the rate; 0: none is.
-// now is the capacity of the replicas that were asked about. Many share bursts, so that fewer are enough than these alone say.
+// now is the capacity of the replicas that were asked about. The answer does not depend on how many these are: it is rehearsed itself, and so is
+// one less.
 func (q fleetQuestion) replicasFor(ctx context.Context, now Range, wanted float64, end func(Range) float64) (int, error) {
-	enough, tooFew := replicasAt(wanted, end(now)/float64(max(q.Twin.Replicas, 1))), 0
-	if enough == 0 || enough > mostFleet {
-		return enough, nil
-	}
-	for try := enough - 1; enough-tooFew > 1; {
-		q.Twin.Replicas = min(max(try, tooFew+1), enough-1)
+	enough, tooFew := math.MaxInt, 0
+	for try := replicasAt(wanted, end(now)/float64(max(q.Twin.Replicas, 1))); enough-tooFew > 1; {
+		if try == 0 || try > mostFleet {
+			return try, nil
+		}
+		q.Twin.Replicas = try
 		perS, err := q.rateWithin(ctx)
 		if err != nil {
 			return 0, err
 		}
 		takes := end(perS)
 		if takes >= wanted {
-			enough = q.Twin.Replicas
+			enough = try
 		} else {
-			tooFew = q.Twin.Replicas
+			tooFew = try
 		}
 		// As many as would be enough if each took as much as each of these.
-		try = max(tooFew+1, replicasAt(wanted, takes/float64(q.Twin.Replicas)))
+		try = min(max(replicasAt(wanted, takes/float64(try)), tooFew+1), enough-1)
 	}
 	return enough, nil
 }

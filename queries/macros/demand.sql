@@ -448,24 +448,37 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
     from macros.counts_left_out(count_table) as left_out
 );
 
--- The requests of each hour that stand for it in a rehearsal: those of its busiest five minutes, and of its other five minutes, the nearest first, until there are
--- enough. Of more than most, whole sessions are left out, chosen by a hash. Failed and empty requests are not among them. due_ns: since the hour began.
+-- The requests of each hour that stand for it in a rehearsal: those of the five minutes that have its fullest minute, and of its other five minutes, the nearest
+-- first, until there are enough: a burst of a minute breaks an SLO that the fullest five minutes keep. Of more than most, whole sessions are left out, chosen by a hash. Failed and empty requests are not among them. due_ns: since the hour began.
 --   with requests as (from macros.service_requests([{'source_id': 1, 'model': null, 'class': null}], '2026-11-16'::timestamptz, '2026-11-23'::timestamptz)) select count(*) from macros.hour_samples('requests', 2000, 6000)
 create macro macros.hour_samples(request_table, enough, most) as table (
-    with bins as (
+    with minutes as (
         select
             since_ns // 3_600_000_000_000 as hour,
             since_ns // 300_000_000_000 as bin,
+            since_ns // 60_000_000_000 as minute,
             count(*) as requests
         from query_table(request_table)
         where is_measured
         group by all
     ),
 
+    bins as (
+        select
+            hour,
+            bin,
+            sum(requests) as requests,
+            max(requests) as fullest
+        from minutes
+        group by
+            hour,
+            bin
+    ),
+
     distances as (
         select
             *,
-            abs(bin - first_value(bin) over (partition by hour order by requests desc, bin)) as distance
+            abs(bin - first_value(bin) over (partition by hour order by fullest desc, requests desc, bin)) as distance
         from bins
     ),
 

@@ -45,24 +45,28 @@ func (s *Shape) span() time.Duration {
 // Enough is how many requests a sample of an hour should have where the hour has them.
 const Enough = 2000
 
-// Sample takes the busiest five minutes of an hour, and more of the hour on both sides until enough requests are there. The requests are
-// those of the whole hour, due from its start. Of more than twice enough every so manieth session is kept.
+// Sample takes the five minutes of an hour that have its fullest minute, and more of the hour on both sides until enough requests are there: a
+// burst of a minute breaks an SLO that the hour's fullest five minutes keep. The requests are those of the whole hour, due from its start. Of more
+// than twice enough every so manieth session is kept.
 func Sample(hour []plan.Request, enough int) Shape {
 	if len(hour) == 0 {
 		return Shape{}
 	}
-	const bins = int(time.Hour / fiveMinutes)
+	const bins, minutes = int(time.Hour / fiveMinutes), int(time.Hour / time.Minute)
 	var count [bins]int
+	var ofMinute [minutes]int
 	binOf := func(r *plan.Request) int { return max(0, min(bins-1, int(r.Due/fiveMinutes))) }
 	for i := range hour {
 		count[binOf(&hour[i])]++
+		ofMinute[max(0, min(minutes-1, int(hour[i].Due/time.Minute)))]++
 	}
-	busiest := 0
-	for i, n := range count {
-		if n > count[busiest] {
-			busiest = i
+	fullest := 0
+	for i, n := range ofMinute {
+		if n > ofMinute[fullest] {
+			fullest = i
 		}
 	}
+	busiest := fullest * bins / minutes
 	low, high, n := busiest, busiest, count[busiest]
 	for n < enough && (low > 0 || high < bins-1) {
 		if high == bins-1 || low > 0 && count[low-1] >= count[high+1] {

@@ -249,10 +249,13 @@ func largest(variable string, levels []level) string {
 	return text + "; no larger one was tried"
 }
 
+// fewestOfARate are requests: of fewer the rate says nothing.
+const fewestOfARate = 20
+
 // sent is the rate that stands beside a multiple, such as a speed: nobody can plan with "1.5". Empty where the level is a rate itself.
 func (l level) sent(variable string) string {
 	rate, is := l.figures["sent_per_s"].(float64)
-	if !is || variable == "request-rate" {
+	if n, _ := l.figures["requests"].(int64); !is || n < fewestOfARate || variable == "request-rate" {
 		return ""
 	}
 	return fmt.Sprintf(", %s requests/s sent", show.Figures(rate))

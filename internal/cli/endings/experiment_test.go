@@ -22,6 +22,19 @@ func at(value string, outcome experiment.Outcome, tpot, ttft float64) level {
 	return level{value: value, outcome: outcome, objectives: []analysis.ObjectiveVerdict{of("tpot", tpot, 20), of("ttft_from_due", ttft, 200)}}
 }
 
+// Nobody can plan with a multiple: the rate that was sent stands beside it, unless it is of a few requests or the level is a rate itself.
+func TestTheRateThatWasSentStandsBesideAMultiple(t *testing.T) {
+	levels := []level{at("1.5", experiment.Met, 15, 60), at("2", experiment.NotMet, 30, 60)}
+	levels[0].figures = map[string]any{"sent_per_s": 31.4, "requests": int64(400)}
+	levels[1].figures = map[string]any{"sent_per_s": 3880.0, "requests": int64(4)}
+	if got := largest("speed", levels); !strings.HasPrefix(got, "Largest speed within the SLO: 1.5, 31.4 requests/s sent (p99 TPOT") || !strings.Contains(got, "; not met at 2: ") {
+		t.Error(got)
+	}
+	if got := largest("request-rate", levels); !strings.HasPrefix(got, "Largest request-rate within the SLO: 1.5 (p99") {
+		t.Error(got)
+	}
+}
+
 func TestTheConclusionOfAnExperiment(t *testing.T) {
 	rising := []level{at("10", experiment.NotMet, 30, 500), at("1", experiment.Met, 10, 50), at("2", experiment.Met, 15, 60), at("5", experiment.Undecided, 19, 70)}
 	for _, c := range []struct {

@@ -106,6 +106,88 @@ func TestTwelveWeeks(t *testing.T) {
 	}
 }
 
+// TestRealTracesHaveOneAnswer asks the Monday page and what-if how much one and three replicas take of a real trace, and how many it needs. The page judges the
+// busiest five minutes by the clock of each hour, what-if the busiest ten minutes of the trace, so that they compare as multiples of these: their intervals
+// overlap, and the needs are at most one replica apart. TIDEMARK_SHARED has the traces.
+func TestRealTracesHaveOneAnswer(t *testing.T) {
+	shared := os.Getenv("TIDEMARK_SHARED")
+	if _, err := os.Stat(filepath.Join(shared, "traces")); shared == "" || err != nil {
+		t.Skip("TIDEMARK_SHARED has no traces")
+	}
+	for _, one := range []struct {
+		name, file, gpu, model, more string
+		ttft, tpot                   string
+	}{
+		{name: "conversations", file: "azure-2023/AzureLLMInferenceTrace_conv.csv", gpu: "H100", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
+		{name: "code", file: "azure-2023/AzureLLMInferenceTrace_code.csv", gpu: "H200", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
+		{name: "long", file: "mooncake/conversation_trace.jsonl", gpu: "H200", model: "llama-3.1-8b", ttft: "60s", tpot: "2s"},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			h := home{t, t.TempDir()}
+			path := filepath.Join(shared, "traces", one.file)
+			if strings.HasSuffix(path, ".jsonl") {
+				path = h.dated(path)
+			}
+			h.run("ingest", path, "--name", one.name)
+			h.write("slo.yaml", fmt.Appendf(nil, slo+"  - {metric: tpot, percentile: 99, at_most: %s}\n", one.ttft, one.tpot))
+			for _, replicas := range []int{1, 3} {
+				h.write("service.yaml", fmt.Appendf(nil, "service: %s\ntime_zone: UTC\ntraffic: [%s]\ndeployment: {gpu: %s, model: %s}\nreplicas: %d\nslo: slo.yaml\n", one.name, one.name, one.gpu, one.model, replicas))
+				h.run("report", "--service", "service.yaml", "--week", "2023-W46", "--output", "page.html", "--force")
+				var page []struct {
+					Needed         int
+					Low, Mid, High float64
+				}
+				h.ask(&page, "sql", "--json", `select needed_replicas as "Needed", `+
+					fmt.Sprintf(`%d * paid_rate_ratio * low_replica_rate_per_s / peak_rate_per_s as "Low", %d * paid_rate_ratio * replica_rate_per_s / peak_rate_per_s as "Mid", %d * paid_rate_ratio * high_replica_rate_per_s / peak_rate_per_s as "High" `, replicas, replicas, replicas)+
+					"from marts.service_hours where requests > 0 order by peak_rate_per_s / replica_rate_per_s desc limit 1")
+				var whatIf []struct {
+					Needed   int     `json:"replicas_needed"`
+					Low      float64 `json:"low_capacity_per_s"`
+					Mid      float64 `json:"capacity_per_s"`
+					High     float64 `json:"high_capacity_per_s"`
+					Headroom float64 `json:"headroom_ratio"`
+				}
+				h.ask(&whatIf, "what-if", one.name, "--json", "--slo", "slo.yaml", "--gpu", one.gpu, "--model", one.model, "--replicas", strconv.Itoa(replicas))
+				p, w := page[0], whatIf[0]
+				perS := w.Mid / (1 + w.Headroom)
+				low, mid, high := w.Low/perS, w.Mid/perS, w.High/perS
+				fmt.Printf("%-14s %d replicas: page %.2f (%.2f to %.2f) times, needs %d; what-if %.2f (%.2f to %.2f), needs %d\n", one.name, replicas, p.Mid, p.Low, p.High, p.Needed, mid, low, high, w.Needed)
+				if p.Low > high || low > p.High {
+					t.Errorf("%d replicas: the intervals of the page and of what-if have nothing in common", replicas)
+				}
+				if apart := p.Needed - w.Needed; apart < -1 || apart > 1 {
+					t.Errorf("%d replicas: the page needs %d, what-if %d", replicas, p.Needed, w.Needed)
+				}
+			}
+		})
+	}
+}
+
+// dated is a trace of Mooncake's, whose times are relative, with dates and without its blocks.
+func (h home) dated(path string) string {
+	h.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var out bytes.Buffer
+	out.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+	begin := time.Date(2023, 11, 16, 18, 0, 0, 0, time.UTC)
+	for line := range bytes.Lines(text) {
+		var r struct {
+			Timestamp int64 `json:"timestamp"`
+			Input     int   `json:"input_length"`
+			Output    int   `json:"output_length"`
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			h.t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s,%d,%d\n", begin.Add(time.Duration(r.Timestamp)*time.Millisecond).Format("2006-01-02 15:04:05.0000000"), r.Input, r.Output)
+	}
+	h.write("dated.csv", out.Bytes())
+	return filepath.Join(h.dir, "dated.csv")
+}
+
 func number(n *int) string {
 	if n == nil {
 		return "-"
@@ -131,6 +213,20 @@ func (h home) run(args ...string) {
 	command := exec.Command(os.Getenv("TIDEMARK"), args...)
 	command.Dir = h.dir
 	if out, err := command.CombinedOutput(); err != nil {
+		h.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// ask reads the answer of a command as JSON.
+func (h home) ask(into any, args ...string) {
+	h.t.Helper()
+	command := exec.Command(os.Getenv("TIDEMARK"), args...)
+	command.Dir = h.dir
+	out, err := command.Output()
+	if err != nil && len(out) == 0 {
+		h.t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
 		h.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
