@@ -1,20 +1,33 @@
 -- What a decision follows from.
 -- group: money
 
--- A configuration in twelve characters: the same for runs of one GPU, model, parallelism, formats, engine and limits, however they are
--- spelled in upper and lower case. What is not said, and a degree of 1, is the default. The engine's version is left out, so that a
--- configuration that was rejected says so under the next version too. Null where GPU or model is not known.
+-- What is said of a configuration, as sorted 'name=value'. What is not said, and a degree of 1, is the default and left out, and so is the engine's
+-- version.
+--   select macros.configuration_fields({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'max_num_seqs': 64})
+create macro macros.configuration_fields(deployment) as
+    list_sort(list_filter(
+        list_transform(
+            json_keys(to_json(deployment)),
+            lambda field: field || '=' || coalesce(json_extract_string(to_json(deployment), '$.' || field), '')
+        ),
+        lambda said: not regexp_matches(said, '^engine_version=|=(0|0[.]0)?$|_size=1$')
+    ));
+
+-- The same for people, beside the words that say what a run was measured on: without GPU, model and format of the weights.
+--   select macros.configuration_settings({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'max_num_seqs': 64})
+create macro macros.configuration_settings(deployment) as
+    list_aggregate(list_filter(
+        macros.configuration_fields(deployment), lambda said: not regexp_matches(said, '^(gpu|catalog_model|quantization)=')
+    ), 'string_agg', ' ');
+
+-- A configuration in twelve characters: the same for runs of one GPU, model, parallelism, formats, engine and limits, in upper and lower
+-- case. The engine's version is no part of it, so that a configuration that was rejected says so under the next version too. Null where GPU
+-- or model is not known.
 --   select macros.configuration_fingerprint({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'max_num_seqs': 64})
 create macro macros.configuration_fingerprint(deployment) as
     case
         when coalesce(to_json(deployment) ->> '$.gpu', '') <> '' and coalesce(to_json(deployment) ->> '$.catalog_model', '') <> ''
-            then left(md5(list_aggregate(list_sort(list_filter(
-                list_transform(
-                    json_keys(to_json(deployment)),
-                    lambda field: field || '=' || coalesce(lower(json_extract_string(to_json(deployment), '$.' || field)), '')
-                ),
-                lambda said: not regexp_matches(said, '^engine_version=|=(0|0[.]0)?$|_size=1$')
-            )), 'string_agg', ' ')), 12)
+            then left(md5(lower(list_aggregate(macros.configuration_fields(deployment), 'string_agg', ' '))), 12)
     end;
 
 -- The path through seeds.decision_tree by facts, JSON such as {"is_valid": true}; a fact that is missing or null is not known. One row per

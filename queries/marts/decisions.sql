@@ -25,6 +25,7 @@
 -- rejected_run_ids    all runs that were rejected; marts.rejected says why
 -- fingerprint         of the run's configuration
 -- measured_on         what the run ran on
+-- settings            of its configuration beside that: parallelism, formats, limits
 -- origin              'measured', 'simulated' or 'rehearsed'
 select
     decision_id,
@@ -50,6 +51,7 @@ select
     coalesce(list(run_id order by place) filter (where status = 'rejected'), []) as rejected_run_ids,
     any_value(fingerprint) filter (where place = 0) as fingerprint,
     any_value(measured_on) filter (where place = 0) as measured_on,
+    any_value(settings) filter (where place = 0) as settings,
     any_value(origin) filter (where place = 0) as origin
 from staging.decisions
 group by decision_id

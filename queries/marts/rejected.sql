@@ -5,6 +5,7 @@
 -- fingerprint       of the configuration, as macros.configuration_fingerprint; null of a draft
 -- run_id            the run that was rejected
 -- measured_on       what it ran on
+-- settings          beside that: parallelism, formats, limits
 -- origin            'measured', 'simulated' or 'rehearsed'
 -- status            'rejected'
 -- why               the rule at which its path stopped, or why another was chosen
@@ -19,6 +20,7 @@ select
     rejected.fingerprint,
     rejected.run_id,
     rejected.measured_on,
+    rejected.settings,
     rejected.origin,
     rejected.status,
     rejected.why,

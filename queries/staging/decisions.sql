@@ -26,6 +26,7 @@
 -- slowdown_ratio  median over requests of measured over predicted time per token
 -- fingerprint     of the configuration, as macros.configuration_fingerprint; null of a draft
 -- measured_on     what it ran on, in words
+-- settings        of the configuration beside that: parallelism, formats, limits
 -- origin          'measured', 'simulated' or 'rehearsed'
 -- tidemark_version   that recorded it
 select
@@ -58,6 +59,7 @@ select
     (decisions.document ->> '$.slowdown_ratio')::double as slowdown_ratio,
     macros.configuration_fingerprint(runs.deployment) as fingerprint,
     decisions.document ->> '$.measured_on' as measured_on,
+    macros.configuration_settings(runs.deployment) as settings,
     runs.origin,
     decisions.document ->> '$.tidemark_version' as tidemark_version
 from raw.decisions as decisions
