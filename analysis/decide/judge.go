@@ -37,10 +37,11 @@ type Judged struct {
 	Rule       string      `json:"rule"`
 	FirstLine  string      `json:"-"`
 
-	settings string // of its configuration beside GPU, model and format
-	status   string // of its path: accepted, rejected or open
-	facts    map[string]*bool
-	value    string // of a series: the row that it is a repeat of
+	settings    string // of its configuration beside GPU, model and format
+	isRehearsed bool
+	status      string // of its path: accepted, rejected or open
+	facts       map[string]*bool
+	value       string // of a series: the row that it is a repeat of
 }
 
 // Objective is one bound with what was observed.
@@ -163,6 +164,7 @@ func (j *Judged) ask(ctx context.Context, db *sql.DB, contract *Contract) error 
 select
     coalesce(runs.name, ''),
     coalesce(macros.configuration_settings(asked.deployment), ''),
+    runs.origin = 'rehearsed',
     runs.p50_tpot_s,
     runs.predicted_tpot_s,
     runs.slowdown_ratio,
@@ -173,7 +175,7 @@ from marts.runs
 inner join staging.runs as asked on asked.run_id = runs.run_id
 left join marts.goodput on goodput.run_id = runs.run_id
 left join marts.regimes on regimes.run_id = runs.run_id
-where runs.run_id = ?`, j.RunID).Scan(&j.Name, &j.settings, &j.TPOT, &j.Predicted, &j.Slowdown, &j.Price, &j.Cost, &isMemoryBound)
+where runs.run_id = ?`, j.RunID).Scan(&j.Name, &j.settings, &j.isRehearsed, &j.TPOT, &j.Predicted, &j.Slowdown, &j.Price, &j.Cost, &isMemoryBound)
 	if err != nil {
 		return err
 	}

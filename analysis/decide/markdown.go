@@ -110,9 +110,12 @@ func (d Decision) target(b *bytes.Buffer, j Judged) {
 		fmt.Fprintf(b, "| cost of a million accepted output tokens, at %s a GPU-hour | | %s | | |\n", figure(j.Price), figure(j.Cost))
 	}
 	b.WriteString("\n")
-	if j.Predicted != nil && j.TPOT != nil && j.Slowdown != nil {
+	switch {
+	case j.isRehearsed:
+		b.WriteString("The run was rehearsed: what was found is what the model expects, and nothing was measured.\n")
+	case j.Predicted != nil && j.TPOT != nil && j.Slowdown != nil:
 		fmt.Fprintf(b, "The model expected a median time per token of %s; it was %s: %s times the prediction (median over requests).\n", show.Duration(*j.Predicted), show.Duration(*j.TPOT), show.Figures(*j.Slowdown))
-	} else {
+	default:
 		b.WriteString("The model expected nothing of it: there is no prediction.\n")
 	}
 }
