@@ -68,6 +68,22 @@ func TestAnOpenPathDecidesNothing(t *testing.T) {
 	}
 }
 
+// What the model expected stands beside what was measured, and a user's words mean nothing in Markdown.
+func TestARecordSaysWhatTheModelExpected(t *testing.T) {
+	j := Judged{RunID: "r", Name: "a|b", MeasuredOn: "vllm on H100", Rule: "met: stop tuning", status: Accepted, TPOT: new(0.011), Predicted: new(0.01), Slowdown: new(1.1),
+		Objectives: []Objective{{Metric: metric.FailureRatio, AtMost: 0.01, Observed: new(0.002), Low: new(0.001), High: new(0.003), Outcome: analysis.Met},
+			{Metric: metric.TPOT, Percentile: 99, Class: "chat", AtMost: 0.02, Outcome: analysis.Undecided}}}
+	text := string(OfRun([]Judged{j}, nil, false, Words{Reason: "# not a heading\n- nor a *list*", By: "ann"}).Markdown())
+	for _, want := range []string{
+		"# a\\|b accepted\n\nWhy: # not a heading", "The model expected a median time per token of 10.0 ms; it was 11.0 ms: 1.10 times the prediction",
+		"| share of failures | 1.00 % | 0.200 % | 0.100 % to 0.300 % | met |", "| p99 TPOT of class chat | 20.0 ms | not known | none | undecided |", `\n- nor a \*list\*`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 func TestWhatBinds(t *testing.T) {
 	of := func(name string, observed float64, outcome string) analysis.ObjectiveVerdict {
 		o := analysis.ObjectiveVerdict{Objective: analysis.Objective{Metric: name, AtMost: 1}, Outcome: outcome}

@@ -72,8 +72,13 @@ func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract
 			return nil, hint.Misuse("decide: run %s is named twice", run).Hint("a run is accepted or rejected")
 		}
 		judged[i].RunID = run
-		if _, err := analysis.Judge(ctx, db, run); err != nil { // an unknown run is told with those that are known
+		verdict, err := analysis.Judge(ctx, db, run) // an unknown run is told with those that are known
+		if err != nil {
 			return nil, err
+		}
+		judged[i].facts = map[string]*bool{"is_answered": new(verdict.Completed > 0)}
+		if contract == nil || verdict.Completed == 0 {
+			continue
 		}
 		if err := judged[i].shape(ctx, db, contract); err != nil {
 			return nil, err
@@ -95,17 +100,13 @@ func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract
 
 // shape measures how far the run's lengths are from the contract's traffic. Whether so few requests can tell is part of the answer.
 func (j *Judged) shape(ctx context.Context, db *sql.DB, contract *Contract) error {
-	j.facts = map[string]*bool{}
-	if contract == nil {
-		return nil
-	}
 	wanted, err := lengthsOf(ctx, db, contract.Shape.Source)
 	if err != nil {
 		return hint.Misuse("contract: shape: %w", err).Hint("%s", hintOr(err, "name a source of the warehouse, a run, or the file of a plan"))
 	}
 	sent, _, err := workload.LengthsOfRun(ctx, db, j.RunID)
 	if err != nil {
-		return nil // no request succeeded: the path stops before it asks for lengths, or says that they are not known
+		return err
 	}
 	input, output := profile.Distances(sent, wanted)
 	inputChance, outputChance := profile.ByChance(sent, wanted)

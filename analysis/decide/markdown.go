@@ -44,7 +44,7 @@ func (d Decision) Markdown() []byte {
 	if len(d.Runs) == 0 {
 		fmt.Fprintf(&b, "# No decision on %s\n\n", plain(subject.called()))
 	} else {
-		fmt.Fprintf(&b, "# %s %s\n\n%s\n\n", plain(subject.called()), status, plain(d.Reason))
+		fmt.Fprintf(&b, "# %s %s\n\nWhy: %s\n\n", plain(subject.called()), status, plain(d.Reason))
 		fmt.Fprintf(&b, "- Decision %s, by %s, %s\n", d.ID, plain(d.By), d.At.UTC().Format(time.DateTime+" UTC"))
 	}
 	if d.IsEvenSo {

@@ -30,7 +30,7 @@ select
     rejected.decided_by,
     rejected.contract_name,
     coalesce(list(accepted.run_id order by accepted.place) filter (where accepted.decision_id = rejected.decision_id), []) as instead_run_ids,
-    coalesce(bool_and(accepted.fingerprint is distinct from rejected.fingerprint), true) as is_standing
+    coalesce(bool_and(accepted.fingerprint is null or accepted.fingerprint is distinct from rejected.fingerprint), true) as is_standing
 from staging.decisions as rejected
 left join staging.decisions as accepted
     on accepted.status = 'accepted'
