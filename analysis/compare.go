@@ -243,11 +243,15 @@ func welch(one, two []float64) (low, high, freedom float64) {
 	return difference - width, difference + width, freedom
 }
 
-// Refused says why the runs must not be compared: they are of other models, loads or origins. It is empty if they may.
+// Refused says why the runs must not be compared: they are of other models, loads or origins, or drafts. It is empty if they may.
 func (c Comparison) Refused() string {
 	var whys []string
 	for _, row := range c.Settings.Records() {
-		if row["is_refused"] == true {
+		switch {
+		case row["is_refused"] != true:
+		case row["setting"] == "deployment":
+			whys = append(whys, fmt.Sprintf("a draft, of which GPU or model is not known, may have run on anything: %v and %v", row["value"], row["other_value"]))
+		default:
 			whys = append(whys, fmt.Sprintf("%s: %v and %v", row["setting"], row["value"], row["other_value"]))
 		}
 	}

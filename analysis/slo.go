@@ -76,7 +76,10 @@ func ReadSLO(path string) (SLO, error) {
 	return slo, nil
 }
 
-const sloExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
+const (
+	objectiveExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}`
+	sloExample       = objectiveExample + `, under "schema: ` + sloSchema + `"`
+)
 
 // parseSLO reads the text as nodes, which know their lines, so that every error names one. Objectives are compared with each other only after
 // the metrics of the first schema are translated, because there two words can mean the same number.
@@ -89,13 +92,10 @@ func parseSLO(text []byte) (SLO, error) {
 	var schema string
 	var lines []*yamlfile.Node // of the objectives
 	err = yamlfile.Fields{
-		"schema": yamlfile.OneOf(&schema, sloSchema, firstSLOSchema),
-		"name":   yamlfile.Text(&slo.Name),
-		"objectives": yamlfile.Each(func(where string, node *yamlfile.Node) error {
-			lines = append(lines, node)
-			return slo.addObjective(where, node)
-		}),
-		"cost": slo.readCost,
+		"schema":     yamlfile.OneOf(&schema, sloSchema, firstSLOSchema),
+		"name":       yamlfile.Text(&slo.Name),
+		"objectives": slo.readObjectives(&lines),
+		"cost":       slo.readCost,
 	}.Read("", root)
 	if err == nil {
 		err = yamlfile.Require("", root, "schema", "name", "objectives")
@@ -104,15 +104,41 @@ func parseSLO(text []byte) (SLO, error) {
 		return slo, err
 	}
 	for i := range slo.Objectives {
-		objective := &slo.Objectives[i]
-		if schema == firstSLOSchema {
+		if objective := &slo.Objectives[i]; schema == firstSLOSchema {
 			objective.Metric = fromDue(objective.Metric)
 		}
-		if earlier := slices.IndexFunc(slo.Objectives[:i], objective.bindsAs); earlier >= 0 {
-			return slo, yamlfile.Errorf(lines[i], "objectives[%d]: %s is bound twice, by objectives[%d] already", i, objective, earlier)
+	}
+	return slo, slo.onceEach(lines)
+}
+
+// Field reads objectives in the words of the second schema, for files that hold them in place of the name of an SLO file.
+func (s *SLO) Field() yamlfile.Field {
+	s.Schema = sloSchema
+	return func(where string, node *yamlfile.Node) error {
+		var lines []*yamlfile.Node
+		if err := s.readObjectives(&lines)(where, node); err != nil {
+			return hint.Wrap(err).Hint("%s", cmp.Or(hint.Of(err), objectiveExample))
+		}
+		return s.onceEach(lines)
+	}
+}
+
+// readObjectives reads the list, and notes where each stands.
+func (s *SLO) readObjectives(lines *[]*yamlfile.Node) yamlfile.Field {
+	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
+		*lines = append(*lines, node)
+		return s.addObjective(where, node)
+	})
+}
+
+// onceEach refuses two bounds on one number.
+func (s *SLO) onceEach(lines []*yamlfile.Node) error {
+	for i, objective := range s.Objectives {
+		if earlier := slices.IndexFunc(s.Objectives[:i], objective.bindsAs); earlier >= 0 {
+			return yamlfile.Errorf(lines[i], "objectives[%d]: %s is bound twice, by objectives[%d] already", i, objective, earlier)
 		}
 	}
-	return slo, nil
+	return nil
 }
 
 // readCost reads the price of the hardware.

@@ -30,7 +30,11 @@ var (
 
 // The three on one page, and the last alone, written once: a report takes seconds.
 var (
-	database = sync.OnceValue(func() *sql.DB { return record(keeper{}, usual, late, draft) })
+	database = sync.OnceValue(func() *sql.DB {
+		db := record(keeper{}, usual, late, draft)
+		insert(keeper{}, db, fmt.Sprintf(decided, usual.id, late.id))
+		return db
+	})
 	together = sync.OnceValue(func() string {
 		return write(keeper{}, database(), reports.Options{GeneratedAt: time.Unix(1_800_000_000, 0), Version: "test"})
 	})
@@ -277,6 +281,24 @@ values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10
 			t.Errorf("the page does not say %q", text)
 		}
 	}
+}
+
+// decided accepts one run and rejects another.
+const decided = `insert into raw.decisions (decision_id, run_id, place, status, document) values
+    ('d', '%s', 0, 'accepted', '{"reason": "least <b>cost</b>", "by": "ann", "at": "2026-11-21T12:00:00Z", "contract": {"name": "chat", "shape": {"distance_at_most": 0.1}, "cost": {"usd_per_million_at_most": 2}},
+        "rule": "met: stop tuning", "why": "met: stop tuning", "path": [{"question": "is the run valid?", "answer": "yes"}], "distance": 0.04, "cost_per_million_accepted_tokens": 1.25, "tpot_s": 0.011, "predicted_tpot_s": 0.01, "slowdown_ratio": 1.1}'),
+    ('d', '%s', 1, 'rejected', '{"reason": "least cost", "by": "ann", "at": "2026-11-21T12:00:00Z", "rule": "not met: TTFT binds", "why": "not met: TTFT binds", "measured_on": "vllm on H100"}')`
+
+// Only a run that was decided on has the section.
+func TestARunShowsWhatWasDecidedOnIt(t *testing.T) {
+	wide, narrow := recorded{id: "wide", name: "wide", requests: 60, lateness: 0.003}, recorded{id: "narrow", name: "narrow", requests: 60, lateness: 0.003}
+	db := record(t, wide, narrow)
+	before := write(t, db, reports.Options{RunIDs: []string{"wide"}})
+	insert(t, db, fmt.Sprintf(decided, "wide", "narrow"))
+	golden.Says(t, "the run that was accepted", write(t, db, reports.Options{RunIDs: []string{"wide"}}),
+		[]string{"Decision</h2>", "least &lt;b&gt;cost&lt;/b&gt;", "under the contract <bdi>chat</bdi>", "cost $1.25 of at most $2.00", "Path: is the run valid? yes. <strong>met: stop tuning</strong>", "1 run rejected instead", "not met: TTFT binds"}, nil)
+	golden.Says(t, "the run that was rejected", write(t, db, reports.Options{RunIDs: []string{"narrow"}}), []string{"<strong>rejected</strong> by <bdi>ann</bdi>"}, []string{"rejected instead"})
+	golden.Says(t, "a run before it was decided on", before, nil, []string{"Decision</h2>"})
 }
 
 func TestAnExperimentShowsItsSteps(t *testing.T) {

@@ -165,7 +165,5 @@ func (g Gate) Markdown() []byte {
 	return b.Bytes()
 }
 
-// markdown's signs, which a run's name or a server's answer may hold.
-var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`)
-
-func plain(text string) string { return markdown.Replace(escape.Controls(text, "")) }
+// plain is text that means nothing in Markdown: a run's name or a server's answer may hold its signs.
+func plain(text string) string { return escape.Markdown(text) }

@@ -112,6 +112,7 @@ func readyForExamples(t *testing.T, url, results string) (runID string) {
 		"AzureLLMInferenceTrace_code.csv": trace.String(),
 		"AzureLLMInferenceTrace_conv.csv": strings.ReplaceAll(trace.String(), ",5\n", ",6\n"),
 		"slo.yaml":                        "schema: tidemark.slo/2\nname: chat\nobjectives:\n  - {metric: tpot, percentile: 90, at_most: 1s}\n",
+		"contract.yaml":                   "schema: tidemark.contract/1\nname: chat\nslo: slo.yaml\nshape: {source: azure-code, distance_at_most: 0.1}\ncost: {usd_per_gpu_hour: 2.9, usd_per_million_at_most: 2000}\n",
 		"chat.yaml":                       "schema: tidemark.tune/1\nname: chat\ntraffic: azure-conv\nslo: slo.yaml\ndeployment: {gpu: H100, model: llama-3.1-8b}\nspace: {max_num_seqs: [64]}\n",
 		"chat-rates.yaml": "schema: tidemark.experiment/1\nname: chat-rates\nhypothesis: the trace is light\nsend: azure-code\n" +
 			"options: {base-url: \"" + url + "\", model: llama, limit: 3}\nvariable: speed\nrows: [1]\nslo: slo.yaml\n",

@@ -59,6 +59,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"fit --gpu H100 --model ./nothing/config.json --tokens 100",
 			"what-if trace " + deployment + "--slo nothing.yaml",
 			"judge trace --slo nothing.yaml",
+			"decide a --reason x --contract nothing.yaml",
+			"decide a --reason x --warehouse nothing.duckdb",
 			"ingest trace.csv --environment nothing.json",
 			"compare a b --warehouse nothing.duckdb",
 			"profile show nothing.yaml",
@@ -94,6 +96,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"replay trace " + send + "--environment broken-env.json",
 			"what-if trace " + deployment + "--slo broken-slo.yaml",
 			"judge trace --slo broken-slo.yaml",
+			"decide a --reason x --contract broken-slo.yaml",
 			"ingest trace.csv --environment broken-env.json",
 			"experiment broken-exp.yaml",
 			"tune --rehearsed broken-exp.yaml",
@@ -153,6 +156,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"report nothing --output r.html",
 			"report --source nothing --output r.html",
 			"compare nothing nothing-else",
+			"decide nothing --reason x",
 			"export nothing --output o",
 			"calibrate nothing",
 			"schema marts.nothing",
@@ -170,7 +174,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"simulate --gpu H1000 --model llama-3.1-8b",
 		}},
 		{"an argument that is missing", kit.ExitMisuse, []string{
-			"ingest", "collect", "plan", "replay", "experiment", "what-if", "compare", "judge", "export", "diagnose", "privacy export", "profile show", "purge",
+			"ingest", "collect", "plan", "replay", "experiment", "what-if", "compare", "judge", "decide", "export", "diagnose", "privacy export", "profile show", "purge",
 		}},
 	} {
 		for _, line := range c.lines {

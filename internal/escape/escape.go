@@ -1,6 +1,6 @@
 // Package escape shows characters that a terminal would obey. A server's answers, a trace's names and a query's
 // columns can hold anything, including sequences that move the cursor or change the title. Whoever prints or writes
-// them for people escapes them here.
+// them for people escapes them here. Markdown does the same for a page of Markdown.
 package escape
 
 import (

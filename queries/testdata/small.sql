@@ -94,3 +94,6 @@ from (values ('before', 0), ('after', 1)) as searches (name, place);
 
 insert into raw.service_weeks (service, week, source_ids, file_sha256, document) values ('chat', '2026-W47', [1], 'ab', '{"sums": {"hours": 168, "missing_hours": 1, "requests": 40, "peak_rate_per_s": 0.5, "gpu_hours_paid": 336, "is_met": null, "sentence": "Buy no GPUs"}, "hours": [{"hour_start": "2026-11-15T23:00:00Z", "local_hour": "2026-11-16 00:00+01:00", "is_missing": false, "requests": 40, "rate_per_s": 0.0111, "peak_rate_per_s": 0.5, "needed_replicas": 1, "high_needed_replicas": 2, "paid_replicas": 2, "usual_requests": {"median": 3}}, {"hour_start": "2026-11-16T00:00:00Z", "local_hour": "2026-11-16 01:00+01:00", "is_missing": true, "paid_replicas": 2}]}');
 insert into raw.service_files (service, file_sha256, path, content, source_ids, used) values ('chat', 'aa', 'old.yaml', 'service: chat', [], 1), ('chat', 'ab', 'chat.yaml', 'service: chat', [], 2);
+
+insert into raw.decisions (decision_id, run_id, place, status, document) values
+    ('first', 'one', 0, 'accepted', '{"reason": "least cost", "by": "ann", "at": "2026-11-21T12:00:00Z", "contract": {"name": "chat"}, "rule": "met: stop tuning", "path": [{"question": "is the run valid?", "answer": "yes"}]}');

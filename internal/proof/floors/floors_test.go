@@ -36,6 +36,7 @@ var floor = map[string]int{
 	"analysis/capacity/live":                 5,
 	"analysis/tune":                          5,
 	"analysis/gate":                          6,
+	"analysis/decide":                        6,
 	"analysis/metric":                        -1,
 	"analysis/queueing":                      0,
 	"analysis/regression":                    0,

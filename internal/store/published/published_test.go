@@ -202,8 +202,13 @@ func TestEveryChangeIsPublished(t *testing.T) {
 	same(t, path, folder)
 	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
 	same(t, path, folder)
+	// A decision on runs that were published before.
+	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('first', 'a', 0, 'accepted', '{}'), ('first', 'b', 1, 'rejected', '{}')`)
+	same(t, path, folder)
+	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('second', 'a', 0, 'rejected', '{}')`)
+	same(t, path, folder)
 	// A run that is gone.
-	change(t, path, folder, "delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
+	change(t, path, folder, "delete from raw.decisions where run_id = 'b'; delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
 	same(t, path, folder)
 
 	reader := opened(t, spare)

@@ -174,7 +174,7 @@ func catchingUp(tables []table) (statements []string) {
 			continue
 		case t.key == "": // of the program, not of its data, or what is known of GPUs and kernels, below
 			continue
-		case t.key == "source_ids": // worked out from several sources, and replaced when it is worked out again
+		case t.key == "source_ids", name == "raw.decisions": // worked out from several sources, and replaced when it is worked out again; decided on a run after it went in
 			add("delete from spare.%s as each where hash(each) not in (select hash(each) from %s as each)", name, name)
 			add("insert or replace into spare.%s by name select * from %s as each where hash(each) not in (select hash(each) from spare.%s as each)", name, name, name)
 			continue

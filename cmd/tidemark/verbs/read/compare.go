@@ -73,7 +73,11 @@ func (f *compareFlags) run() error {
 		if why != "" && !f.force {
 			return hint.Misuse("compare: these runs are not alike: %s", why).Hint("give --force if they are to be compared all the same")
 		}
-		for _, unusable := range comparison.Unusable {
+		rejected, err := analysis.RejectedRuns(ctx, w.DB(), slices.Concat(comparison.Before, comparison.After))
+		if err != nil {
+			return err
+		}
+		for _, unusable := range append(rejected, comparison.Unusable...) {
 			f.Tell("%s", unusable)
 		}
 		if ready == nil {

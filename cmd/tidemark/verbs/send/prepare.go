@@ -26,6 +26,7 @@ type prepared struct {
 	environment       *deployment.Deployment
 	environmentSource string
 	named             deployment.Deployment // before defaults
+	rejected          string                // who rejected this configuration before, and why; empty: nobody
 	predictTPOT       func(inFlight int, contextTokens float64, of plan.Header) time.Duration
 	drop              func() // removes a plan that was made for this replay only
 }
@@ -52,6 +53,10 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named dep
 		return err
 	}
 	p.environment, p.environmentSource, p.named = &cost.Deployment, from, named
+	var rejectedErr error
+	if p.rejected, rejectedErr = analysis.RejectedDeployment(ctx, w.DB(), cost.Deployment); rejectedErr != nil {
+		return rejectedErr
+	}
 	if err != nil {
 		return nil // a deployment that does not fit has no prediction; the run can still be measured
 	}

@@ -120,6 +120,9 @@ func (f *replayFlags) run() error {
 		return err
 	}
 	defer ready.drop()
+	if ready.rejected != "" {
+		f.Tell("%s", ready.rejected)
+	}
 	settings.RunID = runID
 	settings.Environment, settings.EnvironmentSource = ready.environment, ready.environmentSource
 	settings.Named = ready.named
