@@ -29,8 +29,16 @@ type curve struct {
 	noise    engine.Noise
 	points   map[place]*sampled
 	limits   map[limitKey]limit
+	binds    float64 // ln of the smallest limit known so far; Inf: none is
 	err      error
 }
+
+// farAbove the limit that binds, as a difference of ln, no other objective's limit is looked for: some hold at any load, and an overload
+// takes minutes to play.
+const farAbove = 0.7
+
+// knows says that the limit of an objective is known.
+func (c *curve) knows(l limit) { c.binds = min(c.binds, l.lnScale) }
 
 type place struct{ scale, speed int } // of curveStep and speedStep
 
@@ -65,7 +73,7 @@ func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}, binds: math.Inf(1)}
 }
 
 // at plays a point, or more seeds of it where more requests are asked for than before.
@@ -162,6 +170,9 @@ func (c *curve) limit(objective, speed int, guess float64) limit {
 	}
 	q := c.twin.q
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))+4
+	if beyond := c.binds + farAbove; !math.IsInf(beyond, 0) && beyond < float64(most)*curveStep {
+		most = max(least, int(math.Ceil(beyond/curveStep)))
+	}
 	excess := func(n int) float64 { return c.at(place{n, speed})[objective].excess }
 	n := most
 	if !math.IsInf(guess, 1) {

@@ -38,6 +38,9 @@ func NewLimits(ctx context.Context, q Question, requests int) (*Limits, error) {
 	return l, nil
 }
 
+// MostScale is the largest multiple that is asked about.
+func (l *Limits) MostScale() float64 { return l.q.MaxScale }
+
 // At is the smallest limit at a speed, searched from a first guess of its ln on. With deepen more seeds are played where they leave more
 // than the precision that was asked for, at most nine times as many.
 func (l *Limits) At(shift Shift, guess float64, deepen bool) (Limit, error) {

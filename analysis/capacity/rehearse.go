@@ -38,6 +38,7 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 		for halfOf(l) > wanted && c.curve.deepen(j, 0) {
 			l = c.curve.limit(j, 0, l.lnScale)
 		}
+		c.curve.knows(l)
 		half := halfOf(l)
 		e.of[j] = ofObjective{ln: l.lnScale, low: l.lnScale - half, high: l.lnScale + half, gain: 1}
 		if l.lnScale < e.ln || j == 0 {
@@ -90,7 +91,9 @@ func (s *search) widen(e *estimate) error {
 		least := math.Inf(1)
 		for j, o := range q.Objectives {
 			if o.Metric != metric.FailureRatio {
-				least = min(least, c.curve.limit(j, 0, e.ln-ln).lnScale)
+				l := c.curve.limit(j, 0, e.ln-ln)
+				c.curve.knows(l)
+				least = min(least, l.lnScale)
 			}
 		}
 		return math.Abs(least - e.ln), c.curve.err

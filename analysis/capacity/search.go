@@ -121,7 +121,9 @@ func (s *search) predict() error {
 	s.predicted = math.Inf(1)
 	for j, o := range s.q.Objectives {
 		if o.Metric != metric.FailureRatio {
-			s.predicted = min(s.predicted, c.limit(j, 0, min(s.predicted, math.Log(math.Sqrt(s.q.MinScale*s.q.MaxScale)))).lnScale)
+			l := c.limit(j, 0, min(s.predicted, math.Log(math.Sqrt(s.q.MinScale*s.q.MaxScale))))
+			c.knows(l)
+			s.predicted = min(s.predicted, l.lnScale)
 		}
 	}
 	return c.err

@@ -278,7 +278,7 @@ func short(ctx context.Context, q capacity.Question, guess float64) (rate, ln fl
 	at, err := limits.At(capacity.Shift{}, guess, false)
 	if err != nil || math.IsInf(at.Ln, 0) {
 		if math.IsInf(at.Ln, 1) {
-			return q.MaxScale * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
+			return limits.MostScale() * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
 		}
 		return 0, at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
 	}

@@ -120,15 +120,10 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 	}{
 		{name: "conversations", file: "azure-2023/AzureLLMInferenceTrace_conv.csv", gpu: "H100", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
 		{name: "code", file: "azure-2023/AzureLLMInferenceTrace_code.csv", gpu: "H200", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
-		{name: "long", file: "mooncake/conversation_trace.jsonl", gpu: "H200", model: "llama-3.1-8b", ttft: "60s", tpot: "2s"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			h := home{t, t.TempDir()}
-			path := filepath.Join(shared, "traces", one.file)
-			if strings.HasSuffix(path, ".jsonl") {
-				path = h.dated(path)
-			}
-			h.run("ingest", path, "--name", one.name)
+			h.run("ingest", filepath.Join(shared, "traces", one.file), "--name", one.name)
 			h.write("slo.yaml", fmt.Appendf(nil, slo+"  - {metric: tpot, percentile: 99, at_most: %s}\n", one.ttft, one.tpot))
 			for _, replicas := range []int{1, 3} {
 				h.write("service.yaml", fmt.Appendf(nil, "service: %s\ntime_zone: UTC\ntraffic: [%s]\ndeployment: {gpu: %s, model: %s}\nreplicas: %d\nslo: slo.yaml\n", one.name, one.name, one.gpu, one.model, replicas))
@@ -161,31 +156,6 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// dated is a trace of Mooncake's, whose times are relative, with dates and without its blocks.
-func (h home) dated(path string) string {
-	h.t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	var out bytes.Buffer
-	out.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
-	begin := time.Date(2023, 11, 16, 18, 0, 0, 0, time.UTC)
-	for line := range bytes.Lines(text) {
-		var r struct {
-			Timestamp int64 `json:"timestamp"`
-			Input     int   `json:"input_length"`
-			Output    int   `json:"output_length"`
-		}
-		if err := json.Unmarshal(line, &r); err != nil {
-			h.t.Fatal(err)
-		}
-		fmt.Fprintf(&out, "%s,%d,%d\n", begin.Add(time.Duration(r.Timestamp)*time.Millisecond).Format("2006-01-02 15:04:05.0000000"), r.Input, r.Output)
-	}
-	h.write("dated.csv", out.Bytes())
-	return filepath.Join(h.dir, "dated.csv")
 }
 
 func number(n *int) string {

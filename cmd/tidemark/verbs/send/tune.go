@@ -97,7 +97,7 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Ro
 		return nil, hint.AsMisuse(err)
 	}
 	f.From, f.Until, f.length, f.by, f.replicas = file.From, file.Until, cmp.Or(file.Window, 10*time.Minute), "sessions", 1
-	s := &search{capacityFlags: &f.capacityFlags, what: file.Traffic, question: capacity.Question{Seed: f.Seed, Objectives: slo.Searched()}}
+	s := &search{capacityFlags: &f.capacityFlags, what: file.Traffic, question: capacity.Question{Seed: f.Seed, MaxScale: capacity.MostScale, Objectives: slo.Searched()}}
 	modelled := make([]analysis.Modelled, len(candidates))
 	var usdPerHour []float64
 	path, drop, err := f.PlanFor(file.Traffic, func(ctx context.Context, w *warehouse.Warehouse) error {
