@@ -59,7 +59,11 @@ func (m *maker) commands() Commands {
 			search = append(search, "--"+field.Flag, fmt.Sprint(value))
 		}
 	}
-	return Commands{Search: escape.ShellWords(search), Collect: escape.ShellWords([]string{"tidemark", "collect", "--service", m.file.Path})}
+	commands := Commands{Search: escape.ShellWords(search)}
+	if m.file.Metrics != "" || m.file.Server.BaseURL != "" { // else there is nobody to ask
+		commands.Collect = escape.ShellWords([]string{"tidemark", "collect", "--service", m.file.Path})
+	}
+	return commands
 }
 
 // trafficOf is a source of the service's traffic, the one that has a moment where it is known.

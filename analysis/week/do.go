@@ -213,8 +213,11 @@ func measure(r *Report) *Do {
 		why = fmt.Sprintf("Measure what a replica handles before you buy (tidemark capacity, half an hour of load): %s %s by the model, and %s are needed if the capacity is at the low end of its interval.",
 			counting(r.paidNow(), "replica"), show.Verb(r.paidNow(), "is enough", "are enough"), show.Count(*r.Verdict.Cautious))
 	case r.isGappy():
-		command = r.Commands.Collect
-		why = fmt.Sprintf("Close the gaps in the data first (tidemark collect): %s of %s hours are missing, and the busiest may be among them.", show.Count(r.Sums.MissingHours), show.Count(r.Sums.Hours))
+		how := "tidemark collect"
+		if command = r.Commands.Collect; command == "" {
+			how = "tidemark ingest, the traces of these hours"
+		}
+		why = fmt.Sprintf("Close the gaps in the data first (%s): %s of %s hours are missing, and the busiest may be among them.", how, show.Count(r.Sums.MissingHours), show.Count(r.Sums.Hours))
 	case b.Kind == "predicted":
 		why = "Measure what a replica handles (tidemark capacity): every number of replicas here rests on a rehearsal."
 	case b.AgeDays != nil && *b.AgeDays > oldCapacityDays:
