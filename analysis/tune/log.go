@@ -21,17 +21,20 @@ const logSchema = "tidemark.tune-log/1"
 // start, and its end. Each line is synced before the next thing is done. After a kill at any instant a start may be made twice, but what was
 // measured is not measured again, and the process that was left behind is known.
 type Log struct {
-	Tries  []Try
-	Starts int              // begun, those that a kill ended too: they number logs
-	Left   *server.Identity // of a server that was not stopped
-	file   *userfile.Growing
-	wall   func() time.Time
+	SeriesID   string // names the searches and logs of this race
+	Tries      []Try
+	Starts     int              // begun, those that a kill ended too: they number logs
+	Left       *server.Identity // of a server that was not stopped
+	IsFinished bool
+	file       *userfile.Growing
+	wall       func() time.Time
 }
 
 // logLine is a line of the journal. The first one says which file it belongs to.
 type logLine struct {
 	Schema    string           `json:"schema,omitempty"`
 	SHA256    string           `json:"sha256,omitempty"`
+	SeriesID  string           `json:"series_id,omitempty"`
 	At        string           `json:"at"`
 	Event     string           `json:"event"` // begun, starting, started, ended, stopped, finished
 	Candidate string           `json:"starting,omitempty"`
@@ -75,10 +78,17 @@ func (l *Log) begin(path string, f File) error {
 	if err := l.file.Truncate(int64(len(whole))); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
-	if len(whole) == 0 {
-		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, Event: "begun"})
+	lines := bytes.Split(bytes.TrimSpace(whole), []byte("\n"))
+	if isOfOther := len(lines) == 1 && !bytes.Contains(whole, []byte(f.SHA256)) && bytes.Contains(whole, []byte(logSchema)); isOfOther { // nothing was started of it
+		if err := l.file.Truncate(0); err != nil {
+			return fmt.Errorf("tune: %w", err)
+		}
+		whole = nil
 	}
-	for n, line := range bytes.Split(bytes.TrimSpace(whole), []byte("\n")) {
+	if len(whole) == 0 {
+		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: f.Name + "-" + l.wall().UTC().Format("20060102-150405"), Event: "begun"})
+	}
+	for n, line := range lines {
 		var entry logLine
 		if err := json.Unmarshal(line, &entry); err != nil || n == 0 && entry.Schema != logSchema {
 			return hint.Errorf("tune: %s: line %d: not a line of a tuning's journal", path, n+1).Hint("--restart begins again and keeps it beside the new one")
@@ -94,6 +104,8 @@ func (l *Log) begin(path string, f File) error {
 
 func (l *Log) take(entry logLine) {
 	switch entry.Event {
+	case "begun":
+		l.SeriesID = entry.SeriesID
 	case "starting":
 		l.Starts++
 	case "started":
@@ -104,6 +116,8 @@ func (l *Log) take(entry logLine) {
 		}
 	case "stopped":
 		l.Left = nil
+	case "finished":
+		l.IsFinished = true
 	}
 }
 
@@ -121,7 +135,7 @@ func (l *Log) add(line logLine) error {
 	return l.file.Sync()
 }
 
-// Starting, Started, Ended, Stopped and Finished each write a line.
+// Starting, Started, Ended and Stopped each write a line.
 func (l *Log) Starting(candidate string) error {
 	return l.add(logLine{Event: "starting", Candidate: candidate})
 }

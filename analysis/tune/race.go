@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/hint"
 	"tidemark/internal/show"
 )
 
@@ -39,6 +40,19 @@ type Try struct {
 	Origin    string           `json:"origin,omitempty"` // measured or simulated
 }
 
+// Failed is a try without a usable answer.
+func (t *Try) Failed(outcome, why string, last []string) {
+	t.Outcome, t.Why, t.Last = outcome, why, last
+}
+
+// Answered takes the answer of a search. An invalid one says nothing of the candidate.
+func (t *Try) Answered(a capacity.Answer, origin string) {
+	t.Outcome, t.Answer, t.Origin = Served, &a, origin
+	if a.Outcome == capacity.Invalid {
+		t.Outcome, t.Why = Unusable, a.Why
+	}
+}
+
 // Race is stage two while it goes.
 type Race struct {
 	File
@@ -53,6 +67,38 @@ type Turn struct {
 	Row
 	Load time.Duration // of this candidate's search, with all that it has had
 	Why  string
+}
+
+// Precision is that of the capacity of each candidate, as a share of the rate.
+const Precision = 0.05
+
+// CheckBudget refuses one without room for a search.
+func (f File) CheckBudget(q capacity.Question) error {
+	if least := q.Shortest(); f.Budget.Load < least {
+		return hint.Misuse("tune: budget: load %s is less than one short search sends, %s", show.Duration(f.Budget.Load.Seconds()), show.Duration(least.Seconds())).
+			Hint("the baseline and each candidate that may be best get one: budget: {load: %.0fm}", math.Ceil(10*least.Minutes()))
+	}
+	return nil
+}
+
+// NewRace is a race of which nothing was started yet.
+func (f File) NewRace(rows []Row, q capacity.Question) *Race {
+	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
+}
+
+// MaxScale is the largest multiple that is asked about: well above what the rehearsal expects of any entrant.
+func (r *Race) MaxScale() float64 {
+	most := 20.0
+	for _, e := range r.Field {
+		switch {
+		case e.Full == nil:
+		case e.Full.Outcome == capacity.AboveMax:
+			most = capacity.MostScale
+		case e.Full.Scale != nil:
+			most = max(most, 4**e.Full.Scale)
+		}
+	}
+	return min(most, capacity.MostScale)
 }
 
 // Entrants are who starts: the baseline, then what may be on the front, the knee first and then the largest rates. Of candidates that neither
@@ -151,6 +197,16 @@ func (t *Try) load() time.Duration {
 	return time.Duration(t.Answer.LoadS * 1e9)
 }
 
+// Answers are how many answers of a candidate's search the race has.
+func (r *Race) Answers(candidate string) (n int) {
+	for _, t := range r.Tries {
+		if t.Candidate == candidate && t.Answer != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // share is the load of the first search of each.
 func (r *Race) share() time.Duration {
 	return max(r.Budget.Load/time.Duration(r.Budget.Starts), r.Least)
@@ -163,6 +219,19 @@ func (r *Race) left() time.Duration {
 		left -= r.last(e).load()
 	}
 	return left
+}
+
+// Sent is the load of all searches.
+func (r *Race) Sent() time.Duration { return r.Budget.Load - r.left() }
+
+// Origin is where the figures come from: measured, or simulated where a server said that it is a simulator.
+func (r *Race) Origin() string {
+	for _, t := range r.Tries {
+		if t.Origin != "" {
+			return t.Origin
+		}
+	}
+	return "measured"
 }
 
 // Next is the next start, or why there is none.
@@ -200,6 +269,9 @@ func (r *Race) unstarted() *Row {
 // open is, of the entrants of which another one's interval leaves open which of them is better, the one that had least load.
 func (r *Race) open() (next *Row, ended string) {
 	ended = "what is best is decided"
+	if !slices.ContainsFunc(r.Field, r.isRunning) {
+		ended = "no candidate is left"
+	}
 	for i, a := range r.Field {
 		isOpen := r.isRunning(a) && slices.ContainsFunc(r.Field, func(b Row) bool { return r.isRunning(b) && (r.isClose(a, b) || r.isClose(b, a)) })
 		switch {
@@ -261,8 +333,7 @@ func (r *Race) failsForOneReason() string {
 	}
 	last := r.Tries[len(r.Tries)-sameInRow:]
 	for _, t := range last {
-		isStarted := t.Outcome != NotReady && t.Outcome != Ignored
-		if isStarted || numbers.ReplaceAllString(t.Why, "") != numbers.ReplaceAllString(last[0].Why, "") {
+		if t.Outcome == Served || numbers.ReplaceAllString(t.Why, "") != numbers.ReplaceAllString(last[0].Why, "") {
 			return ""
 		}
 	}
@@ -276,8 +347,7 @@ type Finisher struct {
 	Low, Rate, High float64  // measured, with its 90 % interval, requests/s; High may be infinite
 	OffRatio        *float64 // measured over expected, less one
 	Rejected        string   // why it is not to be set; empty: it may be
-	IsUnreached     bool     // the race ended before its start
-	Tried           []Try
+	Tried           []Try    // empty: the race ended before its start
 }
 
 // Expected is what stage one said.
@@ -301,8 +371,6 @@ func (r *Race) Finish() []Finisher {
 		}
 		if t := r.last(e); t != nil {
 			rows[i].Full = t.Answer
-		} else {
-			f.IsUnreached = true
 		}
 		if now.rate > 0 {
 			rows[i].USDPerMillion = rows[i].costs(r.TokensPerRequest)

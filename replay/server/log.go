@@ -55,11 +55,8 @@ func (p *Process) failure(what string) *Failure {
 	return f
 }
 
-// LastLine is the last line of the server's log that is not empty.
-func (p *Process) LastLine() string {
-	lines := strings.Split(strings.TrimSpace(tail(p.Log)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
-}
+// Ended is a server that ended by itself after it was ready.
+func (p *Process) Ended() *Failure { return p.failure("ended under load, " + p.ending()) }
 
 // tail is the end of a log; of a file that cannot be read it is empty.
 func tail(path string) string {

@@ -78,7 +78,7 @@ func (p *Process) Stop() error {
 		p.within(time.Second, func() bool { return p.signal(0) != nil })
 	}
 	if !p.within(p.StopWithin, func() bool { return !p.isTaken(context.Background()) }) {
-		return hint.Errorf("server: %s is still taken %s after the server was stopped", p.BaseURL, p.StopWithin).
+		return hint.Errorf("server: %s is still taken %s after the server was stopped", p.BaseURL, inWords(p.StopWithin)).
 			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM")
 	}
 	return nil

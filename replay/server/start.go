@@ -43,7 +43,7 @@ const gate = `read -r go || exit 0; exec "$@" </dev/null`
 // Start starts the server and waits until it is ready. known is called before the user's command runs; after it, whoever is killed can find
 // the process again. A server that does not get ready is stopped, and is a Failure.
 func (c Command) Start(ctx context.Context, known func(Identity) error) (*Process, *Failure, error) {
-	if err := c.checkFree(ctx); err != nil {
+	if err := c.CheckFree(ctx); err != nil {
 		return nil, nil, err
 	}
 	p, err := c.launch(known)
@@ -57,8 +57,8 @@ func (c Command) Start(ctx context.Context, known func(Identity) error) (*Proces
 	return p, nil, nil
 }
 
-// checkFree refuses a port on which something listens already: its figures would be taken for those of the server that is started.
-func (c Command) checkFree(ctx context.Context) error {
+// CheckFree refuses a port on which something listens already: its figures would be taken for those of the server that is started.
+func (c Command) CheckFree(ctx context.Context) error {
 	if c.isTaken(ctx) {
 		return hint.Errorf("server: an old server is on the port: something listens at %s before this one is started", c.BaseURL).
 			Hint("stop it, or give the one that is started another port")
@@ -127,7 +127,7 @@ func (p *Process) awaitReady(ctx context.Context) (*Failure, error) {
 		case <-p.ended:
 			return p.failure("ended before it was ready, " + p.ending()), nil
 		case <-late.C:
-			return p.failure(fmt.Sprintf("was not ready within %s", p.ReadyWithin)), nil
+			return p.failure("was not ready within " + inWords(p.ReadyWithin)), nil
 		case <-tick.C:
 		}
 		if !p.answers(ctx) {
@@ -140,6 +140,14 @@ func (p *Process) awaitReady(ctx context.Context) (*Failure, error) {
 			return nil, nil
 		}
 	}
+}
+
+// inWords writes 10m, which Go writes 10m0s.
+func inWords(d time.Duration) string {
+	if d > 0 && d%time.Minute == 0 {
+		return fmt.Sprintf("%.0fm", d.Minutes())
+	}
+	return d.String()
 }
 
 // answers asks for the health, and where a server has no such path for its models: some list them long before they are ready.
