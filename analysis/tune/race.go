@@ -86,16 +86,16 @@ func (f File) NewRace(rows []Row, q capacity.Question) *Race {
 	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
 }
 
-// MaxScale is the largest multiple that is asked about: well above what the rehearsal expects of any entrant.
+// MaxScale is the largest multiple that is asked about: twice what the rehearsal expects of any entrant, at least.
 func (r *Race) MaxScale() float64 {
-	most := 20.0
+	most := float64(usualScale)
 	for _, e := range r.Field {
 		switch {
 		case e.Full == nil:
 		case e.Full.Outcome == capacity.AboveMax:
 			most = capacity.MostScale
 		case e.Full.Scale != nil:
-			most = max(most, 4**e.Full.Scale)
+			most = max(most, 2**e.Full.Scale)
 		}
 	}
 	return min(most, capacity.MostScale)

@@ -28,6 +28,7 @@ const (
 	shortPlays  = 1    // requests asked for at a point: two draws, the least
 	nearBest    = 0.08 // of the best short rate: these are rehearsed in full
 	mostFull    = 12   // of one price
+	usualScale  = 20   // the largest multiple that is asked about at first
 )
 
 // isBase is why a combination is left out that the baseline is already.
@@ -46,6 +47,8 @@ type Row struct {
 	USDPerMillion *float64 // accepted output tokens, at that rate
 	IsOnFront     bool
 	IsKnee        bool
+
+	maxScale float64 // the largest multiple that is asked about: a larger one than needed makes a rehearsal slow
 }
 
 // Modelled is a candidate's engine, asked of the caller.
@@ -233,7 +236,7 @@ func shortenGroup(ctx context.Context, group []variant, class int) error {
 		if isDone[i] {
 			continue
 		}
-		rate, ln, most, err := short(ctx, v.q, guess)
+		rate, ln, most, err := short(ctx, &v.q, guess)
 		if err != nil {
 			return err
 		}
@@ -245,7 +248,7 @@ func shortenGroup(ctx context.Context, group []variant, class int) error {
 				continue
 			}
 			isDone[j] = true
-			largest[j].row.Short, largest[j].row.Class = rate, class+i
+			largest[j].row.Short, largest[j].row.Class, largest[j].row.maxScale = rate, class+i, v.q.MaxScale
 		}
 	}
 	return nil
@@ -265,29 +268,38 @@ func repeats(requests []plan.Request) bool {
 	return false
 }
 
-// short is the largest rate of the busiest minute by two draws, and what steps reached a little above it, in the whole window.
-func short(ctx context.Context, q capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
-	whole := q
+// short is the largest rate of the busiest minute by two draws, and what steps reached a little above it, in the whole window. It leaves in the
+// question a largest multiple beyond that rate.
+func short(ctx context.Context, whole *capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
+	q := *whole
 	if w := capacity.BusiestWindow(q.Window, shortWindow); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
 		q.Window, q.Length = w.Cut(q.Window, q.Mode == "sessions"), w.Length()
 	}
-	limits, err := capacity.NewLimits(ctx, q, shortPlays)
-	if err != nil {
-		return 0, 0, most, err
-	}
-	at, err := limits.At(capacity.Shift{}, guess, false)
-	if err != nil || math.IsInf(at.Ln, 0) {
-		if math.IsInf(at.Ln, 1) {
-			return q.MaxScale * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
+	perScale := float64(len(q.Window)) / q.Length.Seconds()
+	at := capacity.Limit{Ln: math.Inf(1)}
+	for q.MaxScale = usualScale / 2; math.IsInf(at.Ln, 1) && q.MaxScale < capacity.MostScale; {
+		q.MaxScale = min(2*q.MaxScale, capacity.MostScale)
+		limits, err := capacity.NewLimits(ctx, q, shortPlays)
+		if err != nil {
+			return 0, 0, most, err
 		}
-		return 0, at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
+		if at, err = limits.At(capacity.Shift{}, guess, false); err != nil {
+			return 0, 0, most, err
+		}
 	}
-	looked, err := capacity.NewLimits(ctx, watched(whole, &most), shortPlays)
+	if whole.MaxScale = q.MaxScale; math.IsInf(at.Ln, 0) {
+		rate = 0
+		if at.Ln > 0 {
+			rate = q.MaxScale * perScale
+		}
+		return rate, at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, nil
+	}
+	looked, err := capacity.NewLimits(ctx, watched(*whole, &most), shortPlays)
 	if err != nil {
 		return 0, 0, most, err
 	}
 	_, err = looked.Missed(capacity.Shift{}, at.Objective, at.Ln+0.05)
-	return math.Exp(at.Ln) * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, most, err
+	return math.Exp(at.Ln) * perScale, at.Ln, most, err
 }
 
 // fully rehearses the baseline, and of each price the classes near its best.
@@ -330,7 +342,7 @@ func fully(ctx context.Context, order []string, groups map[string][]variant, ban
 	answers := make([]capacity.Answer, len(chosen))
 	err = inParallel(len(chosen), told.of("rehearsing the best"), func(i int) (err error) {
 		q := classes[chosen[i]].q
-		q.Twin.Band = band[i]
+		q.Twin.Band, q.MaxScale = band[i], classes[chosen[i]].row.maxScale
 		answers[i], err = capacity.Rehearse(ctx, q)
 		return err
 	})
