@@ -57,6 +57,7 @@ func (t *Try) Answered(a capacity.Answer, origin string) {
 type Race struct {
 	File
 	Field            []Row         // in the order of their first start; Full and RatePerS are what the rehearsal expects
+	Left             int           // candidates that may be on the front, for which the budget has too few starts
 	Least            time.Duration // load of the shortest search
 	TokensPerRequest float64       // of output, on average
 	Tries            []Try
@@ -83,7 +84,9 @@ func (f File) CheckBudget(q capacity.Question) error {
 
 // NewRace is a race of which nothing was started yet.
 func (f File) NewRace(rows []Row, q capacity.Question) *Race {
-	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
+	field := f.Entrants(rows)
+	n := min(len(field), max(2, f.Budget.Starts/2)) // the other half of the starts is for longer searches
+	return &Race{File: f, Field: field[:n], Left: len(field) - n, Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
 }
 
 // MaxScale is the largest multiple that is asked about: twice what the rehearsal expects of any entrant, at least.

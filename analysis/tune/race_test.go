@@ -161,4 +161,8 @@ func TestWhoEntersTheRace(t *testing.T) {
 	if want := "0 5 2"; strings.Join(got, " ") != want {
 		t.Errorf("%v enter, want %s: the baseline, the knee, one of two that are alike, and not what is beaten or does not fit", got, want)
 	}
+	f.Budget.Starts = 4
+	if r := f.NewRace(rows, question(4, 1024, 1<<16)); len(r.Field) != 2 || r.Left != 1 {
+		t.Errorf("%d enter with four starts, %d are left: want half of the starts for longer searches", len(r.Field), r.Left)
+	}
 }

@@ -70,6 +70,9 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 	for _, c := range tune.Rejected(rows) {
 		t.Remark("rejected: %d %s", c.Count, c.Why)
 	}
+	if n := t.race.Left; n > 0 {
+		t.Remark("%s may be as good and had no start: budget.starts has more.", show.Things(n, "candidate", "candidates"))
+	}
 	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries), "start", "starts"), ended)
 	t.Remark("%s", t.verdict(finished, knee))
 	return t.exit()
