@@ -45,10 +45,10 @@ func (t *Try) Failed(outcome, why string, last []string) {
 	t.Outcome, t.Why, t.Last = outcome, why, last
 }
 
-// Answered takes the answer of a search. An invalid one says nothing of the candidate.
+// Answered takes the answer of a search. One that is invalid, or without a rate because the load was too little, says nothing of the candidate.
 func (t *Try) Answered(a capacity.Answer, origin string) {
 	t.Outcome, t.Answer, t.Origin = Served, &a, origin
-	if a.Outcome == capacity.Invalid {
+	if a.Outcome == capacity.Invalid || a.Outcome == capacity.Undecided && a.RatePerS == nil && a.RateLowPerS == nil && a.RateHighPerS == nil {
 		t.Outcome, t.Why = Unusable, a.Why
 	}
 }
@@ -269,14 +269,14 @@ func (r *Race) unstarted() *Row {
 	return nil
 }
 
-// open is, of the entrants of which another one's interval leaves open which of them is better, the one that had least load.
+// open is, of the entrants of which another one's interval leaves open which of them is better, or whether any load is within the SLO, the one that had least load.
 func (r *Race) open() (next *Row, ended string) {
 	ended = "what is best is decided"
 	if !slices.ContainsFunc(r.Field, r.isRunning) {
 		ended = "no candidate is left"
 	}
 	for i, a := range r.Field {
-		isOpen := r.isRunning(a) && slices.ContainsFunc(r.Field, func(b Row) bool { return r.isRunning(b) && (r.isClose(a, b) || r.isClose(b, a)) })
+		isOpen := r.isUnknown(a) || r.isRunning(a) && slices.ContainsFunc(r.Field, func(b Row) bool { return r.isRunning(b) && (r.isClose(a, b) || r.isClose(b, a)) })
 		switch {
 		case !isOpen:
 		case r.isDone(a):
@@ -299,6 +299,12 @@ func (r *Race) standing(e Row) standing {
 
 // isRunning says that an entrant keeps the SLO and that nothing beats it beyond doubt.
 func (r *Race) isRunning(e Row) bool { return r.standing(e).rate > 0 && r.beaten(e) == nil }
+
+// isUnknown says that a search has not shown yet whether any load is within the SLO.
+func (r *Race) isUnknown(e Row) bool {
+	t := r.last(e)
+	return t != nil && t.Outcome == Served && t.Answer.Outcome == capacity.Undecided && r.standing(e).rate <= 0 && r.beaten(e) == nil
+}
 
 // isClose says that a beats b by the middle, and perhaps not.
 func (r *Race) isClose(a, b Row) bool {
@@ -402,7 +408,9 @@ func (r *Race) rejects(e Row) string {
 		return ""
 	case t.Outcome != Served:
 		return t.Why
-	case r.standing(e).rate <= 0:
+	case r.isUnknown(e):
+		return "no load is shown to be within the SLO: " + t.Answer.Why
+	case r.standing(e).rate <= 0 && t.Answer.Outcome != capacity.Undecided:
 		return "does not keep the SLO: " + cmp.Or(t.Answer.Why, t.Answer.Outcome)
 	case by != nil:
 		return fmt.Sprintf("takes at most %s/s, and %s takes %s at least", show.Figures(r.standing(e).high), by.Label(), show.Figures(r.standing(*by).low))

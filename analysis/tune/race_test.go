@@ -143,6 +143,35 @@ func TestThreeStartsThatFailForOneReasonEndTheRace(t *testing.T) {
 	}
 }
 
+// A search that had no room for a run after a kill made its candidate one that keeps no SLO.
+func TestAnAnswerWithoutARateIsNoVerdict(t *testing.T) {
+	r := racing([]float64{10, 11}, []float64{4, 4})
+	for i, a := range []capacity.Answer{{Outcome: capacity.Undecided, Why: "the budget is too small for a run"}, {Outcome: capacity.Invalid, Why: "the server died in run 1"}} {
+		try := Try{Candidate: r.Field[i].Key()}
+		try.Answered(a, "measured")
+		r.Tries = append(r.Tries, try)
+		if got := r.Finish()[i].Rejected; try.Outcome != Unusable || got != a.Why {
+			t.Errorf("%s: %s, rejected: %s", a.Outcome, try.Outcome, got)
+		}
+	}
+	if r.Ending() != NoneServed {
+		t.Error("a search without a verdict is not one that says no")
+	}
+}
+
+// A first run that is beyond may leave open whether any load is within.
+func TestACandidateOfWhichNothingIsKnownIsSearchedOn(t *testing.T) {
+	r := racing([]float64{10}, []float64{4})
+	high := 3.0
+	r.Tries = []Try{{Candidate: r.Field[0].Key(), Outcome: Served, Answer: &capacity.Answer{Outcome: capacity.Undecided, RateHighPerS: &high, LoadS: 60, Why: "the budget is used up"}}}
+	if turn, ended := r.Next(); turn.Load != 2*time.Minute || ended != "" {
+		t.Errorf("%+v %s: want a longer search", turn, ended)
+	}
+	if got := r.Finish()[0].Rejected; got != "no load is shown to be within the SLO: the budget is used up" || r.Ending() != NoneKeeps {
+		t.Error(got)
+	}
+}
+
 func TestWhoEntersTheRace(t *testing.T) {
 	rows := racing([]float64{10, 11, 20, 20, 12, 21}, []float64{4, 4, 4, 4, 4, 4}).Field
 	rows[4].Why = "does not fit"

@@ -129,6 +129,21 @@ func Answers(events []capacity.Event) (answers []*capacity.Answer) {
 	return answers
 }
 
+// BrokenOff is the load of runs that a kill ended, at most: a search counts it as sent.
+func BrokenOff(events []capacity.Event) (load time.Duration) {
+	begun := time.Duration(0)
+	for _, e := range events {
+		switch {
+		case e.Kind == "start" && e.Run != nil:
+			load += begun
+			begun = time.Duration(e.Run.LengthS * float64(time.Second))
+		case e.Kind == "run":
+			begun = 0
+		}
+	}
+	return load + begun
+}
+
 // OnNewStart are events of earlier starts of a server with the same flags: how many blocks of memory it finds free differs a little from start to
 // start, and that is no other server.
 func OnNewStart(events []capacity.Event) []capacity.Event {

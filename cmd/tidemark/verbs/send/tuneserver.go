@@ -162,6 +162,7 @@ func (t *tuning) try(turn tune.Turn) error {
 		return t.log.Ended(try)
 	}
 	s.state, s.earlier = state, live.OnNewStart(live.Resumable(events, s.question.MaxLatenessS))
+	s.question.Budget += live.BrokenOff(s.earlier) // a candidate is not judged by less load than others because of a kill
 	if err := t.log.Starting(turn.Key()); err != nil {
 		return err
 	}
