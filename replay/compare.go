@@ -1,15 +1,11 @@
-// The named deployment compared with what the servers say of themselves, setting by setting. Formats need care: servers say
-// "torch.bfloat16", "fp8_e4m3" or the name of a kernel for what users call bf16 and fp8. Only names that mean one format on
-// both sides may differ; where it cannot be told, nothing is said.
+// The named deployment compared with what the servers say of themselves, setting by setting.
 
 package replay
 
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"tidemark/internal/deployment"
 	"tidemark/replay/engines"
@@ -61,25 +57,12 @@ func (s Settings) compare(server Server, e engines.Configuration) (found []diffe
 			of = s.Named
 		}
 		a, b := f.Get(of), f.Get(said)
-		if a == nil || b == nil || f.Name == "max_model_len" || isSame(f.Name, fmt.Sprint(a), fmt.Sprint(b)) {
+		if a == nil || b == nil || f.Name == "max_model_len" || engines.IsSame(f.Name, fmt.Sprint(a), fmt.Sprint(b)) {
 			continue
 		}
 		found = append(found, difference{Setting: f.Name, Asked: fmt.Sprint(a), Said: fmt.Sprint(b)})
 	}
 	return found
-}
-
-// isSame compares two values as their field wants it.
-func isSame(field, asked, said string) bool {
-	switch field {
-	case "quantization", "kv_cache_dtype":
-		return sameFormat(asked, said)
-	case "engine_version": // 0.24 is any 0.24
-		return strings.HasPrefix(said+".", asked+".")
-	case "catalog_model":
-		return strings.HasPrefix(asked, "{") || strings.EqualFold(asked, said) // a model by its config alone has no name to compare
-	}
-	return strings.EqualFold(asked, said)
 }
 
 // said is the deployment that a server claims to be: what it simulates, and what its configuration says.
@@ -112,21 +95,4 @@ func (s Settings) catalogName(served string) string {
 		return ""
 	}
 	return s.CatalogName(served)
-}
-
-// formats are those that mean one thing; others (compressed-tensors, awq_marlin) name a file's layout or a kernel, and may
-// hold what was asked for.
-var formats = regexp.MustCompile(`^(bf16|fp16|fp32|fp8|int8|mxfp4|nvfp4)$`)
-
-// sameFormat does not call different what cannot be told apart.
-func sameFormat(asked, said string) bool {
-	asked, said = plainFormat(asked), plainFormat(said)
-	return asked == said || !formats.MatchString(asked) || !formats.MatchString(said)
-}
-
-var formatEnds = regexp.MustCompile(`^torch\.|_e[45]m[23](fn)?$`)
-
-// plainFormat writes torch.bfloat16, bfloat16 and bf16 alike, and drops the layout of fp8 (e4m3, e5m2).
-func plainFormat(name string) string {
-	return strings.NewReplacer("bfloat", "bf", "float", "fp").Replace(formatEnds.ReplaceAllString(strings.ToLower(name), ""))
 }

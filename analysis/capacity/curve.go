@@ -37,8 +37,26 @@ type curve struct {
 // takes minutes to play.
 const farAbove = 0.7
 
-// knows says that the limit of an objective is known.
-func (c *curve) knows(l limit) { c.binds = min(c.binds, l.lnScale) }
+// look finds the limit that binds roughly, from all objectives at once.
+func (c *curve) look(guess float64) {
+	q := c.twin.q
+	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
+	n := max(least, min(most, int(math.Round(guess/curveStep))))
+	if low, high := c.bracket(c.worst, n, least, most, 2, 0); low >= least && high <= most {
+		c.binds = float64(high) * curveStep
+	}
+}
+
+// worst is the largest excess of all objectives at a multiple.
+func (c *curve) worst(n int) float64 {
+	worst := math.Inf(-1)
+	for j, o := range c.twin.q.Objectives {
+		if o.Metric != metric.FailureRatio {
+			worst = max(worst, c.at(place{n, 0})[j].excess)
+		}
+	}
+	return worst
+}
 
 type place struct{ scale, speed int } // of curveStep and speedStep
 

@@ -58,16 +58,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	q := &l.q
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
 	inside := func(n int) int { return max(least, min(most, n)) }
-	excess := func(n int) float64 {
-		worst := math.Inf(-1)
-		for j, o := range q.Objectives {
-			if o.Metric != metric.FailureRatio {
-				worst = max(worst, c.at(place{n, 0})[j].excess)
-			}
-		}
-		return worst
-	}
-	low, high := c.bracket(excess, inside(int(math.Round(guess/curveStep))), least, most, 2, 40)
+	low, high := c.bracket(c.worst, inside(int(math.Round(guess/curveStep))), least, most, 2, 40)
 	got := Limit{Ln: math.Inf(1)}
 	switch {
 	case c.err != nil || high > most:

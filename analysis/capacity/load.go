@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"slices"
+	"time"
 )
 
 // Load is about what a search sends at most: near the limit that is predicted, for all of its budget.
@@ -29,6 +30,9 @@ func (q Question) LoadAt(predicted Answer, ratePerS float64) Load {
 	l.Tokens = l.Requests * float64(tokens) / float64(len(q.Window))
 	return l
 }
+
+// Shortest is the load of the shortest search: one run, which calibrates the twin.
+func (q Question) Shortest() time.Duration { return min(firstLength, q.Length) }
 
 // Lengths are a long prompt of the window, nine in ten are shorter, and its longest request, prompt and answer. In tokens.
 func (q Question) Lengths() (prompt, longest int) {

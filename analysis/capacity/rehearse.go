@@ -30,6 +30,7 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
 	guess, wanted := 0.0, math.Log1p(min(q.Precision, rehearsedPrecision))
+	c.curve.look(guess)
 	for j, o := range q.Objectives {
 		if o.Metric == metric.FailureRatio {
 			continue
@@ -38,7 +39,6 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 		for halfOf(l) > wanted && c.curve.deepen(j, 0) {
 			l = c.curve.limit(j, 0, l.lnScale)
 		}
-		c.curve.knows(l)
 		half := halfOf(l)
 		e.of[j] = ofObjective{ln: l.lnScale, low: l.lnScale - half, high: l.lnScale + half, gain: 1}
 		if l.lnScale < e.ln || j == 0 {
@@ -88,12 +88,11 @@ func (s *search) widen(e *estimate) error {
 	t, plans := newTwin(s.ctx, q, Settings{}), newPlans(q)
 	off := func(ln float64) (float64, error) {
 		c := newCalibrated(t, plans, s.settingsOf(Settings{}), Shift{All: ln}, q.curveRequests/2)
+		c.curve.look(e.ln - ln)
 		least := math.Inf(1)
 		for j, o := range q.Objectives {
 			if o.Metric != metric.FailureRatio {
-				l := c.curve.limit(j, 0, e.ln-ln)
-				c.curve.knows(l)
-				least = min(least, l.lnScale)
+				least = min(least, c.curve.limit(j, 0, e.ln-ln).lnScale)
 			}
 		}
 		return math.Abs(least - e.ln), c.curve.err

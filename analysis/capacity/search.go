@@ -118,12 +118,12 @@ func (s *search) recall(events []Event) error {
 func (s *search) predict() error {
 	t := newTwin(s.ctx, s.q, Settings{})
 	c := newCurve(t, s.plans, Shift{}, s.q.curveRequests/4)
+	guess := math.Log(math.Sqrt(s.q.MinScale * s.q.MaxScale))
+	c.look(guess)
 	s.predicted = math.Inf(1)
 	for j, o := range s.q.Objectives {
 		if o.Metric != metric.FailureRatio {
-			l := c.limit(j, 0, min(s.predicted, math.Log(math.Sqrt(s.q.MinScale*s.q.MaxScale))))
-			c.knows(l)
-			s.predicted = min(s.predicted, l.lnScale)
+			s.predicted = min(s.predicted, c.limit(j, 0, min(s.predicted, guess)).lnScale)
 		}
 	}
 	return c.err

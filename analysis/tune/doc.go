@@ -6,7 +6,10 @@
 //	rehearse.go   stage one, without a server: the capacity of each candidate by package capacity, with one rehearsal for all that the
 //	              engine cannot tell apart
 //	front.go      cost, front and knee
+//	server.go     how a candidate's server is started, and the budget of stage two
+//	race.go       stage two, with servers: who starts next, who is beaten, when it ends
+//	log.go        the journal of stage two
 //
-// It knows no database, no HTTP and no process: the caller says what engine a candidate is, and prints what came of it. It refuses a file
+// It knows no database and no HTTP and starts nothing: the caller says what engine a candidate is, starts its server, and prints what came of it. It refuses a file
 // in which a value is not meant and a space without a valid candidate.
 package tune

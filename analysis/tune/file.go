@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -34,6 +36,9 @@ type File struct {
 	Knobs              []Knob // in the file's order
 	Constraints        []Constraint
 	Objectives         []string
+	Server             *Server // nil: nothing is started
+	Budget             Budget
+	SHA256             string // of the file, the SLO and a file of traffic, in hex: what a race must not change under way
 
 	spaceLine int
 }
@@ -56,6 +61,8 @@ func Read(path string) (File, error) {
 	if err != nil {
 		return f, hint.AsMisuse(fmt.Errorf("tune %s: %w", path, err))
 	}
+	sum := sha256.New()
+	sum.Write(text)
 	beside := func(name string) string {
 		if filepath.IsAbs(name) {
 			return name
@@ -66,12 +73,25 @@ func Read(path string) (File, error) {
 	if strings.HasSuffix(f.Traffic, ".zst") || strings.HasSuffix(f.Traffic, ".yaml") || strings.HasSuffix(f.Traffic, ".yml") {
 		f.Traffic = beside(f.Traffic)
 	}
-	return f, nil
+	for _, name := range []string{f.SLO, f.Traffic} {
+		if file, err := userfile.ReadAll(name); err == nil { // a source has no file, and who needs one that is missing says so
+			fmt.Fprintf(sum, "\x00%s\x00", name)
+			sum.Write(file)
+		}
+	}
+	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if s := f.Server; s != nil {
+		s.Dir = filepath.Dir(path)
+		if strings.Contains(s.Start[0], "/") {
+			s.Start[0], err = filepath.Abs(beside(s.Start[0]))
+		}
+	}
+	return f, err
 }
 
 // Parse reads the text of a file.
 func Parse(text []byte) (File, error) {
-	f := File{Objectives: []string{MostRate, LeastCost}}
+	f := File{Objectives: []string{MostRate, LeastCost}, Budget: Budget{Load: 2 * time.Hour, Starts: 20}}
 	root, err := yamlfile.Parse(text)
 	if err != nil {
 		return f, err
@@ -92,6 +112,8 @@ func Parse(text []byte) (File, error) {
 			objectives = append(objectives, one)
 			return err
 		}),
+		"server": f.readServer,
+		"budget": yamlfile.Fields{"load": yamlfile.Duration(&f.Budget.Load), "starts": yamlfile.Whole(&f.Budget.Starts, 1, 1000)}.Read,
 	}.Read("", root)
 	if err != nil {
 		return f, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tidemark/analysis/capacity"
+	"tidemark/replay/plan"
 )
 
 func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
@@ -26,24 +27,35 @@ func price(rows []Row, groups map[string][]variant) {
 			case r.Full.Outcome == capacity.AboveMax && r.Full.RateLowPerS != nil:
 				r.RatePerS = *r.Full.RateLowPerS
 			}
-			tokens, missed := 0, 0.0
-			for _, request := range v.q.Window {
-				tokens += request.OutputTokens
-			}
-			for _, share := range r.Full.Shares {
-				if share.OfLimit == 1 {
-					for _, one := range share.Missed {
-						missed += one
-					}
-				}
-			}
-			perS := r.RatePerS * float64(tokens) / float64(len(v.q.Window)) * max(0, 1-missed)
-			if r.USDPerHour > 0 && perS > 0 {
-				usd := r.USDPerHour / (perS * 3600 / 1e6)
-				r.USDPerMillion = &usd
+			r.USDPerMillion = r.costs(tokensPerRequest(v.q.Window))
+		}
+	}
+}
+
+func tokensPerRequest(window []plan.Request) float64 {
+	tokens := 0
+	for _, request := range window {
+		tokens += request.OutputTokens
+	}
+	return float64(tokens) / float64(len(window))
+}
+
+// costs is what a million accepted output tokens cost at the row's rate, USD; nil: that is not known.
+func (r *Row) costs(tokensPerRequest float64) *float64 {
+	missed := 0.0
+	for _, share := range r.Full.Shares {
+		if share.OfLimit == 1 {
+			for _, one := range share.Missed {
+				missed += one
 			}
 		}
 	}
+	perS := r.RatePerS * tokensPerRequest * max(0, 1-missed)
+	if r.USDPerHour <= 0 || perS <= 0 {
+		return nil
+	}
+	usd := r.USDPerHour / (perS * 3600 / 1e6)
+	return &usd
 }
 
 // goals are what a row reaches, the larger the better; false: it reaches nothing.

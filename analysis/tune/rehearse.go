@@ -266,28 +266,29 @@ func repeats(requests []plan.Request) bool {
 }
 
 // short is the largest rate of the busiest minute by two draws, and what steps reached a little above it, in the whole window.
-func short(ctx context.Context, q capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
-	whole := q
+func short(ctx context.Context, whole capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
+	q := whole
 	if w := capacity.BusiestWindow(q.Window, shortWindow); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
 		q.Window, q.Length = w.Cut(q.Window, q.Mode == "sessions"), w.Length()
 	}
+	perScale := float64(len(q.Window)) / q.Length.Seconds()
 	limits, err := capacity.NewLimits(ctx, q, shortPlays)
 	if err != nil {
 		return 0, 0, most, err
 	}
 	at, err := limits.At(capacity.Shift{}, guess, false)
 	if err != nil || math.IsInf(at.Ln, 0) {
-		if math.IsInf(at.Ln, 1) {
-			return limits.MostScale() * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
+		if at.Ln > 0 {
+			rate = limits.MostScale() * perScale
 		}
-		return 0, at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
+		return rate, at.Ln, reached{math.MaxInt, math.MaxInt, math.MaxInt}, err
 	}
 	looked, err := capacity.NewLimits(ctx, watched(whole, &most), shortPlays)
 	if err != nil {
 		return 0, 0, most, err
 	}
 	_, err = looked.Missed(capacity.Shift{}, at.Objective, at.Ln+0.05)
-	return math.Exp(at.Ln) * float64(len(q.Window)) / q.Length.Seconds(), at.Ln, most, err
+	return math.Exp(at.Ln) * perScale, at.Ln, most, err
 }
 
 // fully rehearses the baseline, and of each price the classes near its best.

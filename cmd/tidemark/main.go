@@ -156,7 +156,7 @@ func about() commandline.About {
 var mostUsed = map[string]string{
 	"replay":     "base-url model gpu catalog-model duration request-rate slo name steps",
 	"capacity":   "slo base-url model gpu catalog-model budget from dry-run",
-	"tune":       "rehearsed all json",
+	"tune":       "rehearsed all restart",
 	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
 	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
 	"plan":       "output duration from until request-rate speed limit mode",

@@ -259,3 +259,20 @@ func TestStateOfASearch(t *testing.T) {
 		t.Error("garbage is a state")
 	}
 }
+
+func TestRunsThatAKillEndedAreCounted(t *testing.T) {
+	run := func(kind string, lengthS float64) capacity.Event {
+		return capacity.Event{Kind: kind, Run: &capacity.Run{LengthS: lengthS, Said: capacity.Said{Settings: capacity.Settings{KVBlocks: 7, MaxNumSeqs: 8}}}}
+	}
+	events := []capacity.Event{run("start", 10), run("start", 20), run("run", 20), {Kind: "answer", Answer: &capacity.Answer{}}, run("start", 30)}
+	if got := BrokenOff(events); got != 40*time.Second {
+		t.Errorf("%v of load was broken off, want the first and the last: 40s", got)
+	}
+	if got := len(Answers(events)); got != 1 {
+		t.Errorf("%d answers", got)
+	}
+	later := OnNewStart(events)
+	if s := later[2].Run.Said.Settings; s.KVBlocks != 0 || s.MaxNumSeqs != 8 || events[2].Run.Said.Settings.KVBlocks != 7 {
+		t.Errorf("settings of a run of an earlier start: %+v", s)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tidemark/analysis/capacity"
@@ -116,6 +117,45 @@ func Answered(events []capacity.Event) *capacity.Answer {
 		return nil
 	}
 	return last.Answer
+}
+
+// Answers are those among events, in their order.
+func Answers(events []capacity.Event) (answers []*capacity.Answer) {
+	for _, e := range events {
+		if e.Kind == "answer" && e.Answer != nil {
+			answers = append(answers, e.Answer)
+		}
+	}
+	return answers
+}
+
+// BrokenOff is the load of runs that a kill ended, at most: a search counts it as sent.
+func BrokenOff(events []capacity.Event) (load time.Duration) {
+	begun := time.Duration(0)
+	for _, e := range events {
+		switch {
+		case e.Kind == "start" && e.Run != nil:
+			load += begun
+			begun = time.Duration(e.Run.LengthS * float64(time.Second))
+		case e.Kind == "run":
+			begun = 0
+		}
+	}
+	return load + begun
+}
+
+// OnNewStart are events of earlier starts of a server with the same flags: how many blocks of memory it finds free differs a little from start to
+// start, and that is no other server.
+func OnNewStart(events []capacity.Event) []capacity.Event {
+	events = slices.Clone(events)
+	for i, e := range events {
+		if e.Run != nil {
+			run := *e.Run
+			run.Said.Settings.KVBlocks = 0
+			events[i].Run = &run
+		}
+	}
+	return events
 }
 
 // Resumable leaves out the runs that made a search invalid: of a server that died, changed or was not alone, or of a late client.

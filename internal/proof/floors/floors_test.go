@@ -64,6 +64,7 @@ var floor = map[string]int{
 	"replay/wire":                            1,
 	"replay/schedule":                        2,
 	"replay/experiment":                      2,
+	"replay/server":                          2,
 	"replay/profile":                         2,
 	"reports/plot":                           0,
 	"reports/style":                          0,
@@ -117,7 +118,7 @@ var floor = map[string]int{
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
-var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule",
+var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule", "replay/server",
 	"reports/plot", "internal/vllmsim", "internal/engine", "internal/engine/rehearsal"}
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the

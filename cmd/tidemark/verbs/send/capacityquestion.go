@@ -229,8 +229,8 @@ func (s *search) readWindow(path string) error {
 	return nil
 }
 
-// identify names the search and its state file.
-func (s *search) identify() error {
+// describe fills in the header, and of a live search the server.
+func (s *search) describe() error {
 	h := &s.header
 	h.Schema, h.Source, h.SourceSHA256 = analysis.CapacitySchema, s.plan.Source, s.plan.SourceSHA256
 	h.Lengths, h.Mode, h.By, h.Origin = s.plan.Scaling.Lengths, s.question.Mode, s.by, "rehearsed"
@@ -250,10 +250,18 @@ func (s *search) identify() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// identify names the search and its state file by what is asked.
+func (s *search) identify() error {
+	if err := s.describe(); err != nil {
+		return err
+	}
 	asked := struct {
 		analysis.AskedCapacity
 		Flags map[string]string
-	}{*h, map[string]string{}}
+	}{s.header, map[string]string{}}
 	asked.BudgetS, asked.Version = 0, "" // a search may be given more time, and go on with a later version
 	for name, value := range s.Values(notAsked...) {
 		asked.Flags[name] = fmt.Sprint(value)
@@ -269,10 +277,15 @@ func (s *search) identify() error {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	s.id = stemOf(s.what) + "-" + hex.EncodeToString(sum[:4])
-	h.SearchID, h.StartedAt = s.id, time.Now().UTC().Format(time.RFC3339)
-	s.path = filepath.Join(s.Runs, s.id+".capacity.jsonl")
+	s.called(stemOf(s.what) + "-" + hex.EncodeToString(sum[:4]))
 	return nil
+}
+
+// called gives the search its name.
+func (s *search) called(id string) {
+	s.id = id
+	s.header.SearchID, s.header.StartedAt = id, time.Now().UTC().Format(time.RFC3339)
+	s.path = filepath.Join(s.Runs, id+".capacity.jsonl")
 }
 
 // notAsked are flags that do not change what is searched for: the same search goes on with others of these. What a file says counts

@@ -53,7 +53,7 @@ func (s *search) tellLoad(predicted capacity.Answer) {
 // onServer searches with probes.
 func (s *search) onServer() (capacity.Answer, error) {
 	if slices.ContainsFunc(s.earlier, func(e capacity.Event) bool { return e.Kind == "run" }) {
-		s.Tell("going on with the search in %s; --fresh begins again", s.path)
+		s.Tell("going on with the search in %s", s.path)
 	}
 	s.server.NewID = func() string { return newRunID(s.id) }
 	s.server.Begins = func(p capacity.Probe, runID string) {

@@ -1,9 +1,10 @@
 package send
 
 // The verb tune ranks the configurations of a server for recorded traffic within an SLO. Package analysis/tune reads the file and ranks;
-// this file gives it the question that the verb capacity asks of each candidate, so that both say one number, and prints.
+// this file gives it the question that the verb capacity asks of each candidate, so that both say one number, and prints. Where the file says
+// how a server is started, tuneserver.go measures the best of them.
 //
-// Exit codes: 0; 1 no candidate keeps the SLO at any load; 2 a mistake in the file; 4 anything else.
+// Exit codes: 0; 1 no candidate keeps the SLO at any load; 2 a mistake in the file; 3 no start served; 4 anything else.
 
 import (
 	"cmp"
@@ -30,20 +31,21 @@ import (
 
 type tuneFlags struct {
 	capacityFlags
-	isAll bool
+	isAll, isRehearsed, isFresh bool
 }
 
 func TuneCommand() *cli.Command {
 	f := &tuneFlags{}
+	target := kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 	return &cli.Command{
 		Name:      "tune",
 		Usage:     "which settings of a server take the most traffic within an SLO",
 		ArgsUsage: "FILE.yaml",
-		Description: `Ranks every combination of values in the file by rehearsal: the same
-computation as "tidemark capacity" without a server, shared by candidates that
-the engine cannot tell apart. Says what to set, what it costs per million
-accepted tokens, what does not fit, and what binds. Exits 1 where no candidate
-keeps the SLO at any load.
+		Description: `Ranks every combination of values by rehearsal, as "tidemark capacity" does
+without a server: what to set, its cost, what does not fit, what binds. With
+server in the file, the baseline and the best are then started and measured, and
+what is beaten is dropped; after a kill the same command goes on. Exits 1 where
+no candidate keeps the SLO, 3 where no start served.
 
 Example file:
   schema: tidemark.tune/1
@@ -55,15 +57,19 @@ Example file:
     max_num_seqs: [64, 128, 256]
     max_num_batched_tokens: [2048, 8192]
   constraints: ["max_num_batched_tokens >= max_num_seqs"]
+  server: {start: [./serve.sh, "{flags}"], base_url: "http://127.0.0.1:8000",
+    model: llama}                  # optional: measure
+  budget: {load: 2h, starts: 20}
 
 Example:
   tidemark tune chat.yaml`,
-		Flags: f.WarehouseFlags(
-			&cli.BoolFlag{Name: "rehearsed", Usage: "rank by rehearsal alone, which tune always does"},
+		Flags: f.WarehouseFlags(slices.Concat([]cli.Flag{
+			&cli.BoolFlag{Name: "rehearsed", Usage: "rank by rehearsal alone: start no server", Destination: &f.isRehearsed},
 			&cli.BoolFlag{Name: "all", Usage: "list every candidate, those that are rejected with the reason", Destination: &f.isAll},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
+			&cli.BoolFlag{Name: "restart", Usage: "measure again; the journal so far is kept under another name", Destination: &f.isFresh},
 			kit.SeedFlag(&f.Seed),
-		),
+		}, target)...),
 		Action: f.Do(f.run),
 	}
 }
@@ -82,59 +88,87 @@ func (f *tuneFlags) run() error {
 		return err
 	}
 	began := time.Now()
-	rows, err := f.rank(file, candidates)
+	asked, err := f.read(file, candidates)
+	if err != nil {
+		return err
+	}
+	var t *tuning
+	if file.Server != nil && !f.isRehearsed {
+		if t, err = f.prepare(file, asked); err != nil { // what stands in the way of a start is said before minutes of rehearsal
+			return err
+		}
+		defer t.log.Close()
+	}
+	rows, err := f.rank(file, candidates, asked)
 	if err != nil {
 		return err
 	}
 	f.Tell("%s ranked in %s; nothing was sent", show.Things(len(candidates), "candidate", "candidates"), show.Duration(time.Since(began).Seconds()))
-	return f.say(file, rows)
+	if t == nil || !slices.ContainsFunc(rows, func(r tune.Row) bool { return r.IsKnee }) {
+		return f.say(file, rows)
+	}
+	return t.run(rows)
 }
 
-// rank reads the traffic and asks the catalogue while the warehouse is open once.
-func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate) ([]tune.Row, error) {
+// asked is what is asked of the candidates.
+type asked struct {
+	base       *search             // the question that is the same for all
+	modelled   []analysis.Modelled // engines, in the order of the candidates
+	usdPerHour []float64
+}
+
+func twinOf(m analysis.Modelled, c tune.Candidate) capacity.Twin {
+	twin := analysis.RehearsedTwin(m.Engine, m.Deployment)
+	twin.Engine.EnablePrefixCaching = c.IsCached
+	return twin
+}
+
+// read reads the traffic and asks the catalogue while the warehouse is open once.
+func (f *tuneFlags) read(file tune.File, candidates []tune.Candidate) (a asked, err error) {
 	slo, err := analysis.ReadSLO(file.SLO)
 	if err != nil {
-		return nil, hint.AsMisuse(err)
+		return a, hint.AsMisuse(err)
 	}
 	f.From, f.Until, f.length, f.by, f.replicas = file.From, file.Until, cmp.Or(file.Window, 10*time.Minute), "sessions", 1
 	s := &search{capacityFlags: &f.capacityFlags, what: file.Traffic, question: capacity.Question{Seed: f.Seed, MaxScale: capacity.MostScale, Objectives: slo.Searched()}}
-	modelled := make([]analysis.Modelled, len(candidates))
-	var usdPerHour []float64
+	s.header.SLO = slo
+	a = asked{base: s, modelled: make([]analysis.Modelled, len(candidates))}
 	path, drop, err := f.PlanFor(file.Traffic, func(ctx context.Context, w *warehouse.Warehouse) error {
 		modeller := analysis.NewModeller(w.DB())
 		prices := analysis.NewPrices(w.DB(), slo)
 		for i, c := range candidates {
-			if modelled[i], err = modeller.Of(ctx, versioned(c.Deployment)); err != nil {
+			if a.modelled[i], err = modeller.Of(ctx, versioned(c.Deployment)); err != nil {
 				return err
 			}
-			usd, err := prices.PerHour(ctx, modelled[i].Deployment)
+			usd, err := prices.PerHour(ctx, a.modelled[i].Deployment)
 			if err != nil {
 				return err
 			}
-			usdPerHour = append(usdPerHour, usd)
+			a.usdPerHour = append(a.usdPerHour, usd)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	defer drop()
 	if err := s.readWindow(path); err != nil {
-		return nil, err
+		return a, err
 	}
-	if err := s.question.Check(); err != nil {
-		return nil, hint.AsMisuse(err)
-	}
+	return a, hint.AsMisuse(s.question.Check())
+}
+
+// rank is stage one.
+func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate, a asked) ([]tune.Row, error) {
 	return file.Rehearse(f.Context, candidates, func(i int, c *tune.Candidate) (tune.Modelled, error) {
-		m := modelled[i]
+		m := a.modelled[i]
 		c.Deployment = m.Deployment
 		if m.Why != "" {
-			return tune.Modelled{Why: m.Why, USDPerHour: usdPerHour[i]}, nil
+			return tune.Modelled{Why: m.Why, USDPerHour: a.usdPerHour[i]}, nil
 		}
-		q := s.question
-		q.Twin = analysis.RehearsedTwin(m.Engine, m.Deployment)
-		q.Twin.Engine.EnablePrefixCaching = c.IsCached
-		return tune.Modelled{Question: q, USDPerHour: usdPerHour[i]}, nil
+		q := a.base.question
+		q.Twin = twinOf(m, *c)
+		return tune.Modelled{Question: q, USDPerHour: a.usdPerHour[i]}, nil
 	}, f.bands, f.progress())
 }
 
@@ -177,6 +211,7 @@ type tuned struct {
 	Set      []string   `json:"set"` // flags of the knee; empty: nothing keeps the SLO
 	Rejected []rejected `json:"rejected"`
 	Rows     []tunedRow `json:"candidates"`
+	*raced              // nothing was started: left out
 }
 
 type rejected struct {
@@ -201,21 +236,13 @@ func (f *tuneFlags) say(file tune.File, rows []tune.Row) error {
 	knee := slices.IndexFunc(rows, func(r tune.Row) bool { return r.IsKnee })
 	counts := tune.Rejected(rows)
 	if f.JSON {
-		out := tuned{Name: file.Name, Origin: "rehearsed", Set: []string{}}
+		out := forPrograms(file, rows)
 		if knee >= 0 {
 			out.Set = rows[knee].Flags()
 		}
-		for _, c := range counts {
-			out.Rejected = append(out.Rejected, rejected{c.Why, c.Count})
-		}
-		for _, r := range rows {
-			out.Rows = append(out.Rows, tunedRow{r.Settings(), r.Flags(), r.IsBaseline, r.Why, r.Short, r.Class, r.USDPerMillion, r.IsOnFront, r.IsKnee, r.Full})
-		}
-		text, err := json.MarshalIndent(out, "", "  ")
-		if err != nil {
+		if err := f.printJSON(out); err != nil {
 			return err
 		}
-		fmt.Fprintln(terminal.Product(f.App.Writer), string(text))
 		return tuneExit(knee)
 	}
 	if err := f.PrintForms(f.forms(rows)...); err != nil {
@@ -233,6 +260,27 @@ func (f *tuneFlags) say(file tune.File, rows []tune.Row) error {
 		return tuneExit(knee)
 	}
 	f.Remark("%s", f.advice(rows, knee))
+	return nil
+}
+
+// forPrograms is stage one without what to set.
+func forPrograms(file tune.File, rows []tune.Row) tuned {
+	out := tuned{Name: file.Name, Origin: "rehearsed", Set: []string{}}
+	for _, c := range tune.Rejected(rows) {
+		out.Rejected = append(out.Rejected, rejected{c.Why, c.Count})
+	}
+	for _, r := range rows {
+		out.Rows = append(out.Rows, tunedRow{r.Settings(), r.Flags(), r.IsBaseline, r.Why, r.Short, r.Class, r.USDPerMillion, r.IsOnFront, r.IsKnee, r.Full})
+	}
+	return out
+}
+
+func (f *tuneFlags) printJSON(out tuned) error {
+	text, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(terminal.Product(f.App.Writer), string(text))
 	return nil
 }
 
