@@ -74,10 +74,11 @@ func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale f
 	}
 	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
 	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
-	if o.Needed, err = q.replicasFor(ctx, perS, wanted, func(r Range) float64 { return r.Value }); err != nil {
+	known := map[int]Range{max(q.Twin.Replicas, 1): perS}
+	if o.Needed, err = q.replicasFor(ctx, known, wanted, func(r Range) float64 { return r.Value }); err != nil {
 		return err
 	}
-	o.Cautious, err = q.replicasFor(ctx, perS, wanted, func(r Range) float64 { return r.Low })
+	o.Cautious, err = q.replicasFor(ctx, known, wanted, func(r Range) float64 { return r.Low })
 	return err
 }
 
@@ -103,20 +104,24 @@ func (q fleetQuestion) rateWithin(ctx context.Context) (Range, error) {
 }
 
 // replicasFor is the smallest number of replicas whose capacity, rehearsed together, is at one of its ends at least the rate; 0: none is.
-// now is the capacity of the replicas that were asked about. The answer does not depend on how many these are: it is rehearsed itself, and so is
-// one less.
-func (q fleetQuestion) replicasFor(ctx context.Context, now Range, wanted float64, end func(Range) float64) (int, error) {
+// known are capacities by replicas, those that were asked about among them; it adds what it rehearses. The answer does not depend on how many
+// were asked about: it is rehearsed itself, and so is one less.
+func (q fleetQuestion) replicasFor(ctx context.Context, known map[int]Range, wanted float64, end func(Range) float64) (int, error) {
 	enough, tooFew := math.MaxInt, 0
-	for try := replicasAt(wanted, end(now)/float64(max(q.Twin.Replicas, 1))); enough-tooFew > 1; {
+	asked := max(q.Twin.Replicas, 1)
+	for try := replicasAt(wanted, end(known[asked])/float64(asked)); enough-tooFew > 1; {
 		if try == 0 || try > mostFleet {
 			return try, nil
 		}
-		q.Twin.Replicas = try
-		perS, err := q.rateWithin(ctx)
-		if err != nil {
-			return 0, err
+		if _, is := known[try]; !is {
+			q.Twin.Replicas = try
+			perS, err := q.rateWithin(ctx)
+			if err != nil {
+				return 0, err
+			}
+			known[try] = perS
 		}
-		takes := end(perS)
+		takes := end(known[try])
 		if takes >= wanted {
 			enough = try
 		} else {
