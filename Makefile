@@ -89,7 +89,7 @@ headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
 
 twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows; pages of real traces beside what-if (twenty minutes of CPU)
-	TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -count=1 -v -timeout 90m
+	TIDEMARK=$(CURDIR)/tidemark TIDEMARK_SHARED=$${TIDEMARK_SHARED:-$(CURDIR)/../shared} $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -count=1 -v -timeout 90m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m

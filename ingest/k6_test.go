@@ -46,7 +46,7 @@ func TestK6Thresholds(t *testing.T) {
 	}
 }
 
-// What is no summary says which file to give.
+// A file of k6 that is not a summary is refused, and the message names the file to give instead.
 func TestK6Refuses(t *testing.T) {
 	samples := `{"type":"Metric","data":{"name":"http_reqs","type":"counter","contains":"default"},"metric":"http_reqs"}` + "\n" +
 		`{"metric":"http_reqs","type":"Point","data":{"time":"2026-11-01T10:00:00Z","value":1,"tags":{}}}` + "\n"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis"
 	"tidemark/analysis/metric"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
@@ -121,14 +122,7 @@ func (d Decision) target(b *bytes.Buffer, j Judged) {
 }
 
 func (o Objective) called() string {
-	text := "share of failures"
-	if o.Metric != metric.FailureRatio {
-		text = show.Percentile(o.Percentile) + " " + show.Words(o.Metric)
-	}
-	if o.Class != "" {
-		text += " of class " + o.Class
-	}
-	return text
+	return analysis.Objective{Metric: o.Metric, Percentile: o.Percentile, Class: o.Class}.String()
 }
 
 func (d Decision) writePath(b *bytes.Buffer, j Judged) {

@@ -12,8 +12,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// The requests of an hour that are rehearsed: those of its busiest five minutes, and of its other five minutes, the nearest first, until
-// there are enough.
+// The requests of an hour that are rehearsed: those of the five minutes that have its fullest minute, and of its other five minutes, the
+// nearest first, until there are enough.
 const (
 	enoughOfHour = 2000
 	mostOfHour   = 6000 // of more than that whole sessions are left out, chosen by a hash

@@ -84,8 +84,8 @@ func agentXLeaves(figures *[]Figure, way []string, node any) {
 	}
 }
 
-// agentXUnit is a figure's unit by its name; false for what is no figure: how a
-// window was cut, how many sources there were.
+// agentXUnit is a figure's unit by its name. It is false where the value measures nothing,
+// such as how a window was cut or how many sources there were.
 func agentXUnit(name string) (unit string, isFigure bool) {
 	switch {
 	case name == "ttft", name == "tpot", name == "itl", name == "e2el", name == "full_response_itl":

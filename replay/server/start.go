@@ -57,7 +57,7 @@ func (c Command) Start(ctx context.Context, known func(Identity) error) (*Proces
 	return p, nil, nil
 }
 
-// CheckFree refuses a port on which something listens already: its figures would be taken for those of the server that is started.
+// CheckFree refuses a port that is in use. The load would go to the old server, and its figures would count as those of the new one.
 func (c Command) CheckFree(ctx context.Context) error {
 	if c.isTaken(ctx) {
 		return hint.Errorf("server: an old server is on the port: something listens at %s before this one is started", c.BaseURL).
