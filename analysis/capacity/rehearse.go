@@ -27,7 +27,9 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
 	guess, wanted := 0.0, math.Log1p(q.Precision)
-	c.curve.look(guess)
+	if c.curve.look(guess); !math.IsInf(c.curve.binds, 0) {
+		guess = c.curve.binds
+	}
 	for j, o := range q.Objectives {
 		if o.Metric == metric.FailureRatio {
 			continue
@@ -88,7 +90,7 @@ func (s *search) widen(e *estimate) error {
 		c.curve.look(e.ln - ln)
 		least := math.Inf(1)
 		for j, o := range q.Objectives {
-			if o.Metric != metric.FailureRatio {
+			if o.Metric != metric.FailureRatio && c.curve.canBind(j) {
 				least = min(least, c.curve.limit(j, 0, e.ln-ln).lnScale)
 			}
 		}
