@@ -80,6 +80,11 @@ func (f *compareFlags) run() error {
 		for _, unusable := range append(rejected, comparison.Unusable...) {
 			f.Tell("%s", unusable)
 		}
+		lint, err := analysis.LintBrief(ctx, w.DB(), comparison.Before[0], comparison.After[0])
+		if err != nil {
+			return err
+		}
+		f.Tell("lint: %s", lint.InBrief())
 		if ready == nil {
 			return f.print(comparison, why, comparison.Results)
 		}
