@@ -78,16 +78,12 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 		}
 		l.Found.Columns, l.Found.Rows = found.Columns, append(l.Found.Rows, found.Rows...)
 	}
-	beside, err := lintBeside(ctx, db, runs)
-	if err != nil {
+	var err error
+	if l.LookedFor, err = casesOf(ctx, db, kinds, true); err != nil || len(runs) < 2 {
 		return l, err
 	}
-	if len(runs) > 1 {
-		kinds = append(kinds, "comparison")
-	}
-	l.Found.Rows = append(l.Found.Rows, beside.Rows...)
-	l.LookedFor, err = casesOf(ctx, db, kinds, true)
-	return l, err
+	beside, err := LintBeside(ctx, db, runs...)
+	return l.And(beside), err
 }
 
 const lintColumns = `select subject, subject_kind, rule, found, wrong, remedy`
@@ -145,59 +141,53 @@ where series_id is not null`)
 	return l, err
 }
 
-// LintBrief looks at runs and at the later of them beside the first, and leaves out what a diagnosis finds: that takes a second for each run.
-func LintBrief(ctx context.Context, db *sql.DB, runs ...string) (l Lint, err error) {
-	if l.Found, err = askFor(ctx, "lint", db, `
+// LintRuns looks at runs by themselves, and leaves out what a diagnosis finds: that takes a second for each run.
+func LintRuns(ctx context.Context, db *sql.DB, runs ...string) (Lint, error) {
+	return lintPart(ctx, db, "run", "run_id", "marts.lint_runs where list_contains(string_split($1, ','), run_id)", list(runs))
+}
+
+// LintBeside looks at each run but the first beside the first.
+func LintBeside(ctx context.Context, db *sql.DB, runs ...string) (Lint, error) {
+	return lintPart(ctx, db, "comparison", "run_id || ' ' || other_run_id",
+		"marts.lint_pairs where run_id = $1 and list_contains(string_split($2, ','), other_run_id)", runs[0], list(runs[1:]))
+}
+
+// LintResults looks at files of results of other tools.
+func LintResults(ctx context.Context, db *sql.DB, names ...string) (Lint, error) {
+	return lintPart(ctx, db, "result", "source_name", `(
+    select source_name, rule, found from marts.lint_results
+    union all
+    select source_name, rule, found from marts.lint_traces
+) where list_contains(string_split($1, chr(10)), source_name)`, strings.Join(names, "\n"))
+}
+
+// lintPart asks one of the marts.lint_*.
+func lintPart(ctx context.Context, db *sql.DB, kind, subject, from string, args ...any) (l Lint, err error) {
+	l.Found, err = askFor(ctx, "lint", db, fmt.Sprintf(`
 select
-    run_id as subject,
-    'run' as subject_kind,
+    %s as subject,
+    '%s' as subject_kind,
     rule,
     found,
     wrong,
     remedy
-from marts.lint_runs
+from (from %s)
 inner join seeds.lint_rules using (rule)
-where list_contains(string_split($1, ','), run_id)
 order by
-    run_id,
-    seq`, list(runs)); err != nil {
-		return l, err
-	}
-	kinds := []string{"run"}
-	if len(runs) > 1 {
-		kinds = append(kinds, "comparison")
-	}
-	beside, err := lintBeside(ctx, db, runs)
+    subject,
+    seq`, subject, kind, from), args...)
 	if err != nil {
 		return l, err
 	}
-	l.Found.Rows = append(l.Found.Rows, beside.Rows...)
-	l.LookedFor, err = casesOf(ctx, db, kinds, false)
+	l.LookedFor, err = casesOf(ctx, db, []string{kind}, false)
 	return l, err
 }
 
-// lintBeside looks at each run but the first beside the first.
-func lintBeside(ctx context.Context, db *sql.DB, runs []string) (found Table, err error) {
-	for _, other := range runs[min(1, len(runs)):] {
-		pair, err := askFor(ctx, "lint", db, `
-select
-    run_id || ' ' || other_run_id as subject,
-    'comparison' as subject_kind,
-    rule,
-    found,
-    wrong,
-    remedy
-from marts.lint_pairs
-inner join seeds.lint_rules using (rule)
-where run_id = $1
-    and other_run_id = $2
-order by seq`, runs[0], other)
-		if err != nil {
-			return found, err
-		}
-		found.Columns, found.Rows = pair.Columns, append(found.Rows, pair.Rows...)
-	}
-	return found, nil
+// And puts what was found in something else beside it.
+func (l Lint) And(other Lint) Lint {
+	l.Found.Rows = slices.Concat(l.Found.Rows, other.Found.Rows)
+	l.LookedFor += other.LookedFor
+	return l
 }
 
 // casesOf counts the cases that subjects of these kinds can show.

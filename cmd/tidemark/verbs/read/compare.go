@@ -80,11 +80,9 @@ func (f *compareFlags) run() error {
 		for _, unusable := range append(rejected, comparison.Unusable...) {
 			f.Tell("%s", unusable)
 		}
-		lint, err := analysis.LintBrief(ctx, w.DB(), comparison.Before[0], comparison.After[0])
-		if err != nil {
+		if err := f.lint(ctx, w, comparison.Before[0], comparison.After[0]); err != nil {
 			return err
 		}
-		f.Tell("lint: %s", lint.InBrief())
 		if ready == nil {
 			return f.print(comparison, why, comparison.Results)
 		}
@@ -100,6 +98,20 @@ func (f *compareFlags) run() error {
 		}
 		return cmp.Or(f.print(comparison, why, decision.ForPrograms()), gateEnding(decision))
 	})
+}
+
+// lint says in a line what is wrong with the first run of each side, and with comparing them.
+func (f *compareFlags) lint(ctx context.Context, w *warehouse.Warehouse, before, after string) error {
+	each, err := analysis.LintRuns(ctx, w.DB(), before, after)
+	if err != nil {
+		return err
+	}
+	beside, err := analysis.LintBeside(ctx, w.DB(), before, after)
+	if err != nil {
+		return err
+	}
+	f.Tell("lint: %s", each.And(beside).InBrief())
+	return nil
 }
 
 // print shows a comparison, to programs as this table; why are the reasons that --force overruled.
