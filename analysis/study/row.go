@@ -220,7 +220,10 @@ func (r Row) interval(of func(Measure) *float64, level float64) (Interval, bool)
 // student is the interval of the geometric mean; of one value it is that value.
 func student(values []float64, level float64) (low, high float64) {
 	n, mean := float64(len(values)), geometric(values)
-	if n < 2 || mean == 0 || math.IsInf(mean, 0) {
+	if n == 1 {
+		return values[0], values[0]
+	}
+	if n == 0 || mean == 0 || math.IsInf(mean, 0) {
 		return mean, mean
 	}
 	squares := 0.0
