@@ -187,7 +187,7 @@ computed as (
 
 printed as (
     select
-        regexp_replace(figures.quantity, '^(ttft|tpot|e2e|itl)_s$', '\\1') as metric,
+        regexp_replace(figures.quantity, '^(ttft|tpot|e2e|itl)_s$', '\1') as metric,
         figures.statistic,
         arg_max(figures.value, figures.definition_id in ('sent_to_first_token', 'after_first_token', 'chunk_gaps', 'sent_to_last_token', 'succeeded_over_run')) as value
     from staging.figures

@@ -203,7 +203,7 @@ func (s *studying) row(step study.Step, c study.Configuration) (row study.Row, e
 	case c.ExperimentPath != "":
 		repeats, err = s.experiment(step, c, m.usdPerHour)
 	case len(c.Results) > 0:
-		err = s.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+		err = s.WithWarehouse(s.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			repeats, err = study.Imported(ctx, w.DB(), c, s.file.SLO, s.file.At, m.usdPerHour)
 			return err
 		})
