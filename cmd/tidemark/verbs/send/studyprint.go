@@ -49,7 +49,7 @@ func (s *studying) print(r study.Result) error {
 func studyRates(r study.Result) []analysis.Table {
 	full := kit.TableOf("configuration", "requests/s", "90 %", "change", "per GPU", "of linear", "KV tokens", "$/M", "binds", "from")
 	short := kit.TableOf("configuration", "/s", "90 %", "change", "KV", "$/M", "binds")
-	narrow, least := kit.TableOf("configuration", "/s", "90 %", "change", "$/M"), kit.TableOf("configuration", "/s", "change")
+	narrow, least := kit.TableOf("configuration", "/s", "90 %", "change", "$/M"), kit.TableOf("configuration", "/s, 90 %", "change")
 	for _, row := range r.Rows {
 		rate, perGPU, usd := figure(row.Rate), figure(row.PerGPU), figure(row.USD)
 		interval, change := "none", ""
@@ -79,7 +79,7 @@ func studyRates(r study.Result) []analysis.Table {
 		full.Rows = append(full.Rows, []any{row.Name, rate, tables.Figure(interval), change, perGPU, tables.Figure(linear), tables.Figure(kv), usd, binds, row.Origin})
 		short.Rows = append(short.Rows, []any{row.Name, rate, tables.Figure(interval), change, tables.Figure(kv), usd, binds})
 		narrow.Rows = append(narrow.Rows, []any{row.Name, rate, tables.Figure(interval), strings.TrimSuffix(change, " shown"), usd})
-		least.Rows = append(least.Rows, []any{row.Name, rate, strings.TrimSuffix(change, " shown")})
+		least.Rows = append(least.Rows, []any{row.Name, tables.Figure(interval), strings.TrimSuffix(change, " shown")})
 	}
 	return []analysis.Table{full, short, narrow, least}
 }
