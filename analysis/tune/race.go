@@ -86,7 +86,7 @@ func (f File) CheckBudget(q capacity.Question) error {
 func (f File) NewRace(rows []Row, q capacity.Question) *Race {
 	field := f.Entrants(rows)
 	n := min(len(field), max(2, f.Budget.Starts/2)) // the other half of the starts is for longer searches
-	return &Race{File: f, Field: field[:n], Left: len(field) - n, Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
+	return &Race{File: f, Field: field[:n], Left: len(field) - n, Least: q.Shortest(), TokensPerRequest: TokensPerRequest(q.Window)}
 }
 
 // usualScale is the largest multiple that a live search asks about at least.
@@ -385,7 +385,7 @@ func (r *Race) Finish() []Finisher {
 			rows[i].Full = t.Answer
 		}
 		if now.rate > 0 {
-			rows[i].USDPerMillion = rows[i].costs(r.TokensPerRequest)
+			rows[i].USDPerMillion = AcceptedCost(*rows[i].Full, r.TokensPerRequest, rows[i].RatePerS, rows[i].USDPerHour)
 			if before.rate > 0 {
 				off := now.rate/before.rate - 1
 				f.OffRatio = &off
