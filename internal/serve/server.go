@@ -71,7 +71,7 @@ func New(config Config) (*Server, error) {
 	if err := s.pool.prove(following.current); err != nil {
 		s.pool.close()
 		following.close()
-		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark publish" makes it anew`)
+		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark warehouse publish" makes it anew`)
 	}
 	s.pool.refill()
 	go s.watch()
@@ -160,7 +160,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark publish\" makes it anew\n", what, now.publishedAt())
+	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark warehouse publish\" makes it anew\n", what, now.publishedAt())
 }
 
 // trouble is why there may be a newer snapshot than the served one.

@@ -42,7 +42,7 @@ func ReportCommand() *cli.Command {
 	f := &reportFlags{}
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "write one HTML file that opens anywhere",
+		Usage:     "write one HTML file, of runs or of a service's week",
 		ArgsUsage: "[RUN...]   (none: all runs; without runs, all results and searches)",
 		Description: `Example:
   tidemark report --output week.html
@@ -70,7 +70,7 @@ func (f *reportFlags) run() error {
 		return hint.Misuse("report: --%s is of a service's report", flag).Hint("name the service file with --service FILE")
 	}
 	if f.slo != "" && len(f.source.Value()) > 0 {
-		return hint.Misuse("report: --slo judges runs, and --source names results of other tools").Hint("judge such a result with tidemark judge NAME --slo FILE")
+		return hint.Misuse("report: --slo judges runs, and --source names results of other tools").Hint("judge such a result with tidemark runs NAME --slo FILE")
 	}
 	if err := f.write(f.Args.Slice()); err != nil {
 		return err
