@@ -149,7 +149,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 func verbs() []*cli.Command {
 	return slices.Concat(
 		commandline.Under("Take in", take.IngestCommand(), take.SourcesCommand()),
-		commandline.Under("Send", send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.CapacityCommand(), send.TuneCommand(), send.ExperimentCommand(), send.SimulateCommand()),
+		commandline.Under("Send", send.DoctorCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.CapacityCommand(), send.TuneCommand(), send.ExperimentCommand(), send.SimulateCommand()),
 		commandline.Under("Ask the model", model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), send.RehearseCommand(), model.CalibrateCommand()),
 		commandline.Under("Read", read.RunsCommand(), read.DiagnoseCommand(), read.CompareCommand(), read.ReportCommand(), read.SQLCommand(), read.ServeCommand()),
 		commandline.Under("Weekly", take.CollectCommand(), read.DecideCommand()),
@@ -183,6 +183,7 @@ var mostUsed = map[string]string{
 	"compare":       "fail-if-worse junit summary metrics force warehouse",
 	"report":        "output service week source slo force warehouse",
 	"collect":       "service since until prometheus-auth-file",
+	"doctor":        "base-url model prometheus service api-key-file warehouse",
 	"k8s":           "shards image claim results start-at base-url model slo",
 	"serve":         "port host token-file no-token published timeout",
 }
