@@ -42,8 +42,8 @@ func (c *curve) look(guess float64) {
 	q := c.twin.q
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
 	n := max(least, min(most, int(math.Round(guess/curveStep))))
-	if low, high := c.bracket(c.worst, n, least, most, 2, 0); low >= least && high <= most {
-		c.binds = float64(high) * curveStep
+	if _, high := c.bracket(c.worst, n, least, most, 2, 0); high <= most {
+		c.binds = float64(max(high, least)) * curveStep
 	}
 }
 

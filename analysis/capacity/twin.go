@@ -67,13 +67,7 @@ func (q *Question) concurrency(scale float64) int {
 // replies plays requests on an engine in virtual time. Their Seq is their place.
 func replies(ctx context.Context, s rehearsal.Settings, requests []plan.Request) ([]Reply, error) {
 	all := make([]Reply, len(requests))
-	err := rehearsal.Play(ctx, s, func(yield func(plan.Request, error) bool) {
-		for i := range requests {
-			if !yield(requests[i], nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
+	err := rehearsal.PlayAll(ctx, s, requests, func(r *rehearsal.Request) error {
 		reply := &all[r.Seq]
 		reply.IsSent, reply.Due, reply.Sent, reply.IsFailed = true, r.Due, r.Sent, r.Failure != ""
 		if reply.IsFailed {
