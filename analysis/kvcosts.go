@@ -36,7 +36,7 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 	if err != nil {
 		return Table{}, err
 	}
-	table, err := askFor(ctx, "kv", db, kvQuery, d.SQL(), isTimed, tokens)
+	table, err := askFor(ctx, "predict kv", db, kvQuery, d.SQL(), isTimed, tokens)
 	if err != nil {
 		return Table{}, err
 	}
@@ -50,7 +50,7 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 		}
 	}
 	for _, n := range tokens {
-		if err := checkContext(ctx, db, "kv", d, n); err != nil {
+		if err := checkContext(ctx, db, "predict kv", d, n); err != nil {
 			return Table{}, err
 		}
 	}

@@ -63,10 +63,10 @@ func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Ta
 	if err != nil {
 		return Table{}, err
 	}
-	if err := checkContext(ctx, db, "fit", d, m.Tokens); err != nil {
+	if err := checkContext(ctx, db, "predict fit", d, m.Tokens); err != nil {
 		return Table{}, err
 	}
-	return askFor(ctx, "fit", db, fmt.Sprintf(fitQuery, made.from()), made.row, m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
+	return askFor(ctx, "predict fit", db, fmt.Sprintf(fitQuery, made.from()), made.row, m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
 		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens), d.CatalogModel)
 }
 
@@ -163,7 +163,7 @@ func FitOptions(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memo
 	if err != nil {
 		return Table{}, err
 	}
-	return askFor(ctx, "fit", db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
+	return askFor(ctx, "predict fit", db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
 }
 
 // optionsQuery tries tensor parallelism over 2 to 64 GPUs, every weight format and every GPU of the catalogue, one change at a time, and keeps

@@ -35,7 +35,7 @@ func QueueModels(ctx context.Context, db *sql.DB, load queueing.Load) (Table, er
 				Hint("give a number that is not negative; service time and servers above 0")
 		}
 	}
-	return askFor(ctx, "queue", db, `
+	return askFor(ctx, "predict queue", db, `
 select
     model,
     servers,

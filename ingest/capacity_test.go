@@ -93,7 +93,7 @@ func TestASearchThatGoesOnReplacesItsEarlierState(t *testing.T) {
 		t.Errorf("another question: got %s, want its one run", got)
 	}
 	err := refused(t, w, state(lines[:8]...), ingest.Options{}, "a later state of this search, as tuesday")
-	if !strings.Contains(hint.Of(err), "tidemark purge tuesday") {
+	if !strings.Contains(hint.Of(err), "tidemark warehouse purge tuesday") {
 		t.Errorf("an older copy: got the hint %q", hint.Of(err))
 	}
 	anew := strings.NewReplacer("2026-11-20T12:00:00Z", "2026-11-21T08:00:00Z").Replace(lines[0])

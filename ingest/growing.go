@@ -77,7 +77,7 @@ func (l *fileLoad) replace(ctx context.Context, tx rowWriter) error {
 	}
 	if isOlder {
 		return hint.Errorf("the warehouse has a later state of %s, as %s", strings.Replace(g.what, "the ", "this ", 1), e.name).
-			Hint("this is an older copy of the file; to have it all the same, remove the later one first: tidemark purge %s", escape.Shell(e.name))
+			Hint("this is an older copy of the file; to have it all the same, remove the later one first: tidemark warehouse purge %s", escape.Shell(e.name))
 	}
 	for _, table := range append(slices.Clone(g.tables), "raw.rejects", "raw.manifests", "raw.sources") {
 		if err := tx.Exec(ctx, "delete from "+table+" where source_id = ?", e.source); err != nil {

@@ -40,7 +40,7 @@ func (k *knownSource) asAsked(opts Options) (Result, error) {
 		return k.result(), nil
 	}
 	return Result{}, hint.Misuse("it is in the warehouse already, as %s, read as %s and not as %s", k.name, cmp.Or(was, "its content says"), asked).
-		Hint("remove it first: tidemark purge %s", k.name)
+		Hint("remove it first: tidemark warehouse purge %s", k.name)
 }
 
 // readAs is what the user says of columns and times; empty for nothing.

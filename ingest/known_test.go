@@ -89,7 +89,7 @@ func TestAKnownFileGetsNoSecondName(t *testing.T) {
 	load(t, w, write(t, "first.csv", []byte(twoRows)), ingest.Options{})
 	for _, path := range []string{write(t, "second.csv", []byte(twoRows)), write(t, "second.csv.gz", gzipOf(t, []byte(twoRows)))} {
 		err := refused(t, w, path, ingest.Options{Name: "another"}, "it is in the warehouse already, as first, and has no second name")
-		if !hint.IsMisuse(err) || hint.Of(err) != "use first, or remove it first: tidemark purge first" {
+		if !hint.IsMisuse(err) || hint.Of(err) != "use first, or remove it first: tidemark warehouse purge first" {
 			t.Errorf("got %v, hint %q", err, hint.Of(err))
 		}
 	}
@@ -207,7 +207,7 @@ func TestACorrectedMappingIsNotIgnored(t *testing.T) {
 			}
 		case c.says == "" && (err != nil || !results[0].AlreadyKnown):
 			t.Errorf("%s: got %v, %v; want that it is known", c.why, results, err)
-		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !hint.IsMisuse(err) || hint.Of(err) != "remove it first: tidemark purge log"):
+		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !hint.IsMisuse(err) || hint.Of(err) != "remove it first: tidemark warehouse purge log"):
 			t.Errorf("%s: got %v (%s)", c.why, err, hint.Of(err))
 		}
 	}

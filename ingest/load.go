@@ -34,7 +34,7 @@ func (m *loader) loadOne(ctx context.Context, file candidate) (Result, error) {
 	}
 	if err == nil && result.AlreadyKnown && m.opts.Name != "" && m.opts.Name != result.Name {
 		return Result{}, hint.Misuse("it is in the warehouse already, as %s, and has no second name", result.Name).
-			Hint("use %s, or remove it first: tidemark purge %s", result.Name, escape.Shell(result.Name))
+			Hint("use %s, or remove it first: tidemark warehouse purge %s", result.Name, escape.Shell(result.Name))
 	}
 	if file.inFolder && m.opts.Format == "" && (errors.Is(err, read.ErrUnknownFormat) || errors.Is(err, errEmpty)) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil

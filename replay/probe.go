@@ -147,6 +147,12 @@ func findVocab(v any) (size int) {
 	return size
 }
 
+// What the first questions found wrong, for who asks about each by itself (examine.go).
+var (
+	errKey   = errors.New("the key is refused")
+	errModel = errors.New("the model is not served")
+)
+
 // noAnswer says why a server does not answer, and what a user can do about it.
 func (a *controlClient) noAnswer(ctx context.Context, t target, err error) error {
 	if ctx.Err() != nil {
@@ -193,7 +199,11 @@ func (a *controlClient) refused(t target, status int, body []byte) error {
 	if text := wire.ErrorBody(body).String(); text != "" && status >= 400 {
 		said = ": " + a.scrub.Detail(text)
 	}
-	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
+	failed := hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return failed.Mark(errKey)
+	}
+	return failed
 }
 
 // checkModel finds the card of the model that was named; an error lists those that are served.
@@ -214,9 +224,9 @@ func (a *controlClient) checkModel(t target, body []byte, model string) (modelCa
 		todo = "it serves " + strings.Join(names, ", ") + "; name one with --model"
 	}
 	if model == "" {
-		return modelCard{}, hint.Errorf("replay: no model named").Hint("%s", todo)
+		return modelCard{}, hint.Errorf("replay: no model named").Hint("%s", todo).Mark(errModel)
 	}
-	return modelCard{}, hint.Errorf("replay: %s does not serve the model %q", t.shown(), model).Hint("%s", todo)
+	return modelCard{}, hint.Errorf("replay: %s does not serve the model %q", t.shown(), model).Hint("%s", todo).Mark(errModel)
 }
 
 func cardsIn(body []byte) ([]modelCard, error) {

@@ -68,8 +68,14 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	for _, d := range p.readiness.Differences {
 		s.Tell(d.String())
 	}
+	for _, note := range p.readiness.Notes {
+		s.Tell(note)
+	}
 	if err := a.drain(ctx, *s, first, &p.readiness); err != nil {
 		return p, err
+	}
+	if r := p.readiness; r.IsDrained != nil && !*r.IsDrained {
+		s.Tell(shared(*r.RunningBefore, *r.WaitingBefore))
 	}
 	salt, err := a.prepareCache(ctx, s.Cache, p.servers, &p.readiness.Cache)
 	if err != nil {

@@ -141,8 +141,8 @@ func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 		}
 	}
 	engines.SetDefault(&s.Seed, plan.Header().Seed)
-	engines.SetDefault(&s.MaxLateness, 10*time.Millisecond)
-	engines.SetDefault(&s.MaxStall, 250*time.Millisecond)
+	engines.SetDefault(&s.MaxLateness, host.MostLateness)
+	engines.SetDefault(&s.MaxStall, host.MostStall)
 	engines.SetDefault(&s.OnDead, onDeadGoOn)
 	engines.SetDefault(&s.ConnectTimeout, 10*time.Second)
 	engines.SetDefault(&s.FirstByteTimeout, 300*time.Second)

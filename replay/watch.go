@@ -14,6 +14,7 @@ type Watched struct {
 	Tokens      int64 // received; of a request that is not over, 0
 	IsOver      bool
 	Failure     string          // of one that is over; empty for a success
+	Detail      string          // of a failure, in the words of run folders
 	Gaps        []time.Duration // between its chunks; only when it is over, and not to be kept after the call
 }
 
@@ -30,7 +31,7 @@ func (s *runState) tellOver(r *row) {
 	if s.settings.Watch == nil {
 		return
 	}
-	w := Watched{Seq: r.req.Seq, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure}
+	w := Watched{Seq: r.req.Seq, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure, Detail: r.detail}
 	if w.Tokens = r.counted; w.Tokens < 0 {
 		w.Tokens = max(r.usage.Completion, 0)
 	}

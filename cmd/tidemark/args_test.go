@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"tidemark/internal/cli/commandline"
@@ -12,7 +13,7 @@ import (
 func TestFlagsMayFollowArguments(t *testing.T) {
 	app := newApp(nil, io.Discard, io.Discard)
 	for _, verb := range app.Commands {
-		got := commandline.FlagsFirst(app, []string{"tidemark", verb.Name, "thing", "--quiet"})
+		got := commandline.FlagsFirst(app, slices.Concat([]string{"tidemark"}, strings.Fields(verb.Name), []string{"thing", "--quiet"}))
 		want := []string{"tidemark", verb.Name, "--quiet", "--", "thing"}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", verb.Name, got, want)

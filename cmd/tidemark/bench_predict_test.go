@@ -27,8 +27,8 @@ func BenchmarkOneConfiguration(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
 		usageOf(b, dir, "predict", "predict", "--gpu", "H100", "--model", "llama-3.1-8b", "--concurrency", "32")
-		usageOf(b, dir, "kv", "kv", "--model", "llama-3.1-8b")
-		usageOf(b, dir, "fit", "fit", "--gpu", "H100", "--model", "llama-3.1-8b")
+		usageOf(b, dir, "kv", "predict", "kv", "--model", "llama-3.1-8b")
+		usageOf(b, dir, "fit", "predict", "fit", "--gpu", "H100", "--model", "llama-3.1-8b")
 	}
 }
 

@@ -32,13 +32,13 @@ var exampleNeeds = map[string]struct {
 	"report --service":     {elsewhere: "the script week"},
 	"replay gtc-multiturn": {extra: "--mode open --limit 2 --steps 3"},
 	"capacity azure-conv --slo slo.yaml --from": {extra: "--budget 3s"},
-	"simulate":         {extra: "--port 0", forever: true},
-	"serve":            {before: "TIDEMARK_PUBLISH= tidemark publish", extra: "--port 0 --published tidemark.published", forever: true},
-	"publish":          {extra: "--publish tidemark.published"},
-	"ingest log.csv":   {before: `printf 'when,in,out\n0,10,5\n20,12,7\n' > log.csv`},
-	"predict --points": {before: `printf 'gpu,model,concurrency,input_len,output_len\nH100,llama-3.1-8b,8,500,50\n' > points.csv`},
-	"upgrade":          {before: "cp tidemark.duckdb fleet.duckdb"},
-	"calibrate":        {elsewhere: "the script calibrate: it wants runs of a real server"},
+	"simulate":          {extra: "--port 0", forever: true},
+	"serve":             {before: "TIDEMARK_PUBLISH= tidemark warehouse publish", extra: "--port 0 --published tidemark.published", forever: true},
+	"warehouse publish": {extra: "--publish tidemark.published"},
+	"ingest log.csv":    {before: `printf 'when,in,out\n0,10,5\n20,12,7\n' > log.csv`},
+	"predict --points":  {before: `printf 'gpu,model,concurrency,input_len,output_len\nH100,llama-3.1-8b,8,500,50\n' > points.csv`},
+	"warehouse upgrade": {before: "cp tidemark.duckdb fleet.duckdb"},
+	"calibrate":         {elsewhere: "the script calibrate: it wants runs of a real server"},
 }
 
 // Every example of the help is typed as it stands there, one after the other in one folder, on a small trace and a simulated server. None may be

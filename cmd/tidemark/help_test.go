@@ -60,6 +60,61 @@ func TestHelpOfACommandWithArguments(t *testing.T) {
 	}
 }
 
+// The old names of verbs work as the new ones, and say so once.
+func TestOldNamesOfVerbsSayTheNewOnes(t *testing.T) {
+	for old, now := range map[string]string{
+		"fit": "predict fit", "kv": "predict kv", "queue": "predict queue", "judge": "runs",
+		"check": "warehouse check", "upgrade": "warehouse upgrade", "publish": "warehouse publish", "purge": "warehouse purge",
+	} {
+		want := printed(t, append(strings.Fields(now), "--help")...)
+		for _, args := range [][]string{{old, "--help"}, {"--quiet", old, "--help"}, {"help", old}} {
+			var out, said bytes.Buffer
+			if code := run(append([]string{"tidemark"}, args...), strings.NewReader(""), &out, &said); code != 0 || out.String() != want {
+				t.Errorf("%v: exit code %d and not the help of %s:\n%s", args, code, now, out.String())
+			}
+			says := "tidemark: " + old + " is now \"tidemark " + now + "\"; the next version no longer knows the old name\n"
+			if isQuiet := args[0] == "--quiet"; isQuiet && said.Len() > 0 || !isQuiet && said.String() != says {
+				t.Errorf("%v: said %q, want %q", args, said.String(), says)
+			}
+		}
+	}
+	if got, want := printed(t, "kv", "--layers", "80", "--heads", "8", "--head-dim", "128", "--csv"), printed(t, "predict", "--csv", "kv", "--layers", "80", "--heads", "8", "--head-dim", "128"); got != want {
+		t.Errorf("kv prints\n%s, predict kv\n%s", got, want)
+	}
+}
+
+// A verb below another is in the usage of that one, which is what people and shells see of it.
+func TestVerbsBelowAreInTheUsage(t *testing.T) {
+	app := newApp(nil, io.Discard, io.Discard)
+	for _, command := range app.Commands {
+		if verb, word, isBelow := strings.Cut(command.Name, " "); isBelow && !strings.Contains(" "+app.Command(verb).ArgsUsage+" ", " "+word+" ") && !slices.Contains(strings.Fields(strings.Trim(app.Command(verb).ArgsUsage, "[]")), word) {
+			t.Errorf("%s has no %s in its usage: %s", verb, word, app.Command(verb).ArgsUsage)
+		}
+	}
+}
+
+// The overview has each verb once, about twenty of them with what they are for.
+func TestHelpNamesEachVerbOnce(t *testing.T) {
+	text, lines := printed(t, "help"), 0
+	for _, command := range newApp(nil, io.Discard, io.Discard).VisibleCommands() {
+		if strings.Contains(command.Name, " ") {
+			continue
+		}
+		shown := strings.Count(text, "\n   "+command.Name+" ")
+		lines += shown
+		_, others, _ := strings.Cut(text, "\nAlso: ")
+		if others = strings.Join(strings.Fields(others), " "); slices.Contains(strings.Split(others, ", "), command.Name) {
+			shown++
+		}
+		if shown != 1 {
+			t.Errorf("%s is there %d times:\n%s", command.Name, shown, text)
+		}
+	}
+	if lines < 18 || lines > 25 {
+		t.Errorf("%d lines of verbs", lines)
+	}
+}
+
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -98,9 +153,14 @@ func TestBashCompletes(t *testing.T) {
 		{"runs s", ""},
 		{"runs --warehouse sl", "slo.yaml slow trace.csv"},
 		{"help re", "replay rehearse report"},
+		{"predict ", "fit kv queue"},
+		{"predict fit --mem", "--memory"},
+		{"warehouse p", "publish purge"},
+		{"warehouse purge --bef", "--before"},
+		{"kv --heads", ""},
 		{"replay --help-", "--help-all"},
 	} {
-		words := strings.Fields(c.typed)
+		words := strings.Split(c.typed, " ")
 		ask := `. ./completion; complete -p tidemark | grep -q _tidemark || exit 1; COMP_WORDS=(tidemark "$@"); COMP_CWORD=$#; _tidemark; IFS=' '; echo "${COMPREPLY[*]}"`
 		out, err := exec.Command("bash", append([]string{"-c", ask, "bash"}, words...)...).CombinedOutput()
 		if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != c.want {
@@ -137,7 +197,7 @@ func TestZshAndFishComplete(t *testing.T) {
 		}
 	}
 	if _, err := exec.LookPath("fish"); err == nil {
-		for typed, want := range map[string]string{"help rep": "replay report", "completion z": "zsh", "runs h": "", "replay --base-": "--base-url"} {
+		for typed, want := range map[string]string{"help rep": "replay report", "predict k": "kv", "warehouse purge --bef": "--before", "completion z": "zsh", "runs h": "", "replay --base-": "--base-url"} {
 			out, err := exec.Command("fish", "--no-config", "-c", printed(t, "completion", "fish")+"\ncomplete -C 'tidemark "+typed+"' | cut -f1").CombinedOutput()
 			if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
 				t.Errorf("fish, %q: got %q, want %q (%v)", typed, got, want, err)

@@ -106,7 +106,7 @@ func TestFourIngestsAtOnce(t *testing.T) {
 func TestALongSelectHoldsUpNobody(t *testing.T) {
 	r := inFolder(t)
 	r.write(t, "trace.csv", fmt.Sprintf(oneRow, 5))
-	r.tidemark(t, "publish")
+	r.tidemark(t, "warehouse", "publish")
 	reads := r.begin(t, nil, "sql", aLongSelect)
 	reads.waitUntilOpened(t, "tidemark.published/latest.duckdb")
 	r.tidemark(t, "ingest", "trace.csv")

@@ -71,6 +71,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer out.Close()
 
 	app := newApp(stdin, out.Stdout, out.Stderr)
+	commandline.TellNewName(out.Stderr, app, args)
 	err := app.RunContext(kit.WithStop(context.Background(), stop), helpAlone(commandline.FlagsFirst(app, args)))
 	if printErr := out.Flush(); printErr != nil {
 		err = printErr // the reader of stdout has an incomplete answer, whatever the verb returned
@@ -113,11 +114,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Suggest:   true,
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
-		Commands: []*cli.Command{
-			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(), send.TuneCommand(), send.StudyCommand(),
-			model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), model.CalibrateCommand(),
-			read.RunsCommand(), read.DiagnoseCommand(), read.LintCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.DecideCommand(), read.ExportCommand(), read.SQLCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
-		},
+		Commands:                  verbs(),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return commandline.UnknownVerb(c.App, c.Args().First())
@@ -148,33 +145,47 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
+// verbs are all of them, under what one wants. A verb below another has both names in its own, such as "predict fit".
+func verbs() []*cli.Command {
+	return slices.Concat(
+		commandline.Under("Take in", take.IngestCommand(), take.SourcesCommand()),
+		commandline.Under("Send", send.DoctorCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.CapacityCommand(), send.TuneCommand(), send.ExperimentCommand(), send.StudyCommand(), send.SimulateCommand()),
+		commandline.Under("Ask the model", model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), send.RehearseCommand(), model.CalibrateCommand()),
+		commandline.Under("Read", read.RunsCommand(), read.DiagnoseCommand(), read.LintCommand(), read.CompareCommand(), read.ReportCommand(), read.SQLCommand(), read.ServeCommand()),
+		commandline.Under("Weekly", take.CollectCommand(), read.DecideCommand()),
+		commandline.Under("Keep house", keep.WarehouseCommand(), keep.CheckCommand(), keep.UpgradeCommand(), keep.PublishCommand(), take.PurgeCommand()),
+		commandline.Under("", demoCommand(), read.SchemaCommand(), read.ExportCommand(), send.K8sCommand(), take.PrivacyCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about)),
+	)
+}
+
 func about() commandline.About {
 	return commandline.About{Version: kit.Version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}
 }
 
 // mostUsed are the flags that the help of a verb shows where not all of them fit on a screen, the most important first.
 var mostUsed = map[string]string{
-	"replay":     "base-url model gpu catalog-model duration request-rate slo name steps",
-	"capacity":   "slo base-url model gpu catalog-model budget from dry-run",
-	"tune":       "rehearsed all restart",
-	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
-	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
-	"plan":       "output duration from until request-rate speed limit mode",
-	"queue":      "utilization arrival-rate service-time servers service-cv gpu model",
-	"predict":    "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
-	"calibrate":  "points gpu model tensor-parallel-size quantization dry-run list",
-	"fit":        "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
-	"kv":         "model tokens gpu kv-cache-dtype layers heads head-dim",
-	"ingest":     "name column environment text",
-	"privacy":    "output as k time key-file strict",
-	"profile":    "draw class source input-tokens output-tokens rate name output",
-	"simulate":   "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
-	"experiment": "restart base-url model",
-	"compare":    "fail-if-worse junit summary metrics force warehouse",
-	"report":     "output service week source slo force warehouse",
-	"collect":    "service since until prometheus-auth-file",
-	"k8s":        "shards image claim results start-at base-url model slo",
-	"serve":      "port host token-file no-token published timeout",
+	"replay":        "base-url model gpu catalog-model duration request-rate slo name steps",
+	"capacity":      "slo base-url model gpu catalog-model budget from dry-run",
+	"tune":          "rehearsed all restart",
+	"rehearse":      "gpu model duration request-rate scale replicas keep slo",
+	"what-if":       "gpu model tensor-parallel-size quantization replicas slo duration",
+	"plan":          "output duration from until request-rate speed limit mode",
+	"predict queue": "utilization arrival-rate service-time servers service-cv gpu model",
+	"predict":       "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
+	"calibrate":     "points gpu model tensor-parallel-size quantization dry-run list",
+	"predict fit":   "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
+	"predict kv":    "model tokens gpu kv-cache-dtype layers heads head-dim",
+	"ingest":        "name column environment text",
+	"privacy":       "output as k time key-file strict",
+	"profile":       "draw class source input-tokens output-tokens rate name output",
+	"simulate":      "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
+	"experiment":    "restart base-url model",
+	"compare":       "fail-if-worse junit summary metrics force warehouse",
+	"report":        "output service week source slo force warehouse",
+	"collect":       "service since until prometheus-auth-file",
+	"doctor":        "base-url model prometheus service api-key-file warehouse",
+	"k8s":           "shards image claim results start-at base-url model slo",
+	"serve":         "port host token-file no-token published timeout",
 }
 
 // isWorthSaying is false for a bare exit code, and for the cancellation that the

@@ -44,7 +44,7 @@ func openRelease(t *testing.T, folder string) {
 		}
 		return said
 	}
-	mustRun("upgrade --quiet --warehouse fleet.duckdb")
+	mustRun("warehouse upgrade --quiet --warehouse fleet.duckdb")
 	if got := mustRun(requests + "fleet.duckdb"); got != string(want) {
 		t.Errorf("its warehouse: got %q, want %q", got, want)
 	}
@@ -52,7 +52,7 @@ func openRelease(t *testing.T, folder string) {
 		t.Errorf("its run, in marts of this version: %q", got)
 	}
 	mustRun("report --quiet --output report.html --warehouse fleet.duckdb")
-	mustRun("check --warehouse fleet.duckdb")
+	mustRun("warehouse check --warehouse fleet.duckdb")
 
 	// The folder of its run, into a new warehouse.
 	runs, err := filepath.Glob(filepath.Join(folder, "runs", "*"))

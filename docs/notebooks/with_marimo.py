@@ -20,7 +20,7 @@ def _(mo):
     mo.md("""
     # marimo: how are the waits of all runs spread?
 
-    `pip install "marimo[sql]" duckdb pandas pytz matplotlib`, then `marimo edit with_marimo.py`. `$TIDEMARK_PUBLISHED` is the folder that `tidemark publish`
+    `pip install "marimo[sql]" duckdb pandas pytz matplotlib`, then `marimo edit with_marimo.py`. `$TIDEMARK_PUBLISHED` is the folder that `tidemark warehouse publish`
     names. The counts of the buckets add up over runs, so that this is exact to the width of a bucket, 1.09 %,
     however many runs there are. Runs on simulated servers are lines of their own.
     """)

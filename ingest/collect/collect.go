@@ -73,6 +73,22 @@ type group struct {
 	query string
 }
 
+// Look counts the metrics of an engine that the server has of the last hour; none is an error that says why.
+func Look(ctx context.Context, s Settings) (metrics int, err error) {
+	selector, err := matchers(s.Selector)
+	if err != nil {
+		return 0, err
+	}
+	ask, err := newServer(s)
+	if err != nil {
+		return 0, err
+	}
+	s.Until = time.Now()
+	s.Since = s.Until.Add(-time.Hour)
+	_, ofEngine, err := ask.groups(ctx, s, selector)
+	return len(ofEngine), err
+}
+
 // Run asks for what the file lacks and appends it. What was answered before an error stays, and is not asked again.
 func Run(ctx context.Context, s Settings) (result Result, err error) {
 	s.Steps = cmp.Or(s.Steps, DefaultSteps)

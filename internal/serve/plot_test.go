@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -224,5 +225,21 @@ func TestTheScriptOfPlots(t *testing.T) {
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); err != nil || response.StatusCode != 200 || got != want {
 			t.Errorf("%s: got %d, %s, %v", coding, response.StatusCode, got, err)
 		}
+	}
+}
+
+// The module for notebooks comes without a token: it is how one begins.
+func TestThePythonModuleIsOpen(t *testing.T) {
+	s := serving(t, nil)
+	response, err := s.do("GET", "/tidemark.py", nil, "Authorization", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("tidemark.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, got := text(t, response); status != 200 || got != string(want) {
+		t.Errorf("got %d and %d bytes, want the %d of the file", status, len(got), len(want))
 	}
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func New(config Config) (*Server, error) {
 	if err := s.pool.prove(following.current); err != nil {
 		s.pool.close()
 		following.close()
-		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark publish" makes it anew`)
+		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark warehouse publish" makes it anew`)
 	}
 	s.pool.refill()
 	go s.watch()
@@ -130,6 +131,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", s.serveHealth)
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /"+plot.ScriptName, serveScript)
+	mux.HandleFunc("GET /tidemark.py", servePython)
 	mux.HandleFunc("POST /v1/sql", s.asked(s.serveSQL))
 	mux.HandleFunc("POST /v1/plot", s.asked(s.servePlot))
 	mux.HandleFunc("GET /v1/schema", s.asked(s.serveSchema))
@@ -160,7 +162,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark publish\" makes it anew\n", what, now.publishedAt())
+	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark warehouse publish\" makes it anew\n", what, now.publishedAt())
 }
 
 // trouble is why there may be a newer snapshot than the served one.
@@ -230,6 +232,17 @@ func (s *Server) asked(next func(http.ResponseWriter, *http.Request, string)) ht
 
 func (s *Server) unauthorized() *problem {
 	return &problem{status: http.StatusUnauthorized, text: "no token, or a wrong one", hint: "send the header Authorization: Bearer TOKEN"}
+}
+
+// python is the module for notebooks, of the version of its server.
+//
+//go:embed tidemark.py
+var python []byte
+
+// servePython sends it to anybody: it holds nothing of the warehouse.
+func servePython(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/x-python; charset=utf-8")
+	_, _ = w.Write(python)
 }
 
 // serveRuns answers GET /v1/runs.

@@ -13,7 +13,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// SnapshotName is the file that "tidemark publish" replaces by a rename.
+// SnapshotName is the file that "tidemark warehouse publish" replaces by a rename.
 const SnapshotName = "latest.duckdb"
 
 // snapshot is one version of the published file. It stays readable as long as it is open, whatever takes its name.
@@ -45,7 +45,7 @@ func openSnapshots(folder string) (*snapshots, error) {
 	first, err := openSnapshot(s.path, 1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hint.Errorf("serve: no published snapshot %s", s.path).Mark(fs.ErrNotExist).
-			Hint(`make it with "tidemark publish", or name the folder that holds latest.duckdb with --published DIR`)
+			Hint(`make it with "tidemark warehouse publish", or name the folder that holds latest.duckdb with --published DIR`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -67,7 +67,7 @@ func openSnapshot(path string, id int) (*snapshot, error) {
 	var head [12]byte // a checksum of 8 bytes, and the mark
 	if _, err := io.ReadFull(io.NewSectionReader(file, 0, 12), head[:]); err != nil || !info.Mode().IsRegular() || string(head[8:]) != "DUCK" {
 		file.Close()
-		return nil, hint.Errorf("%s: not a DuckDB file", path).Hint(`make it anew with "tidemark publish"`)
+		return nil, hint.Errorf("%s: not a DuckDB file", path).Hint(`make it anew with "tidemark warehouse publish"`)
 	}
 	return &snapshot{file: file, info: info, id: id}, nil
 }

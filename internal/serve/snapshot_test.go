@@ -102,7 +102,7 @@ func TestASnapshotThatCannotBeOpened(t *testing.T) {
 			t.Errorf("%s: /healthz says %d %q", what, status, got)
 		}
 		s.awaitMetric(t, "tidemark_serve_published_up", "0")
-		if _, err := serve.New(serve.Config{Published: s.folder, Workers: 1, Timeout: time.Second, MemoryBytes: 1 << 30, Tell: t.Logf}); err == nil || !strings.Contains(hint.Of(err), "tidemark publish") {
+		if _, err := serve.New(serve.Config{Published: s.folder, Workers: 1, Timeout: time.Second, MemoryBytes: 1 << 30, Tell: t.Logf}); err == nil || !strings.Contains(hint.Of(err), "tidemark warehouse publish") {
 			t.Errorf("%s: a server starts with it: %v", what, err)
 		}
 	}

@@ -30,7 +30,7 @@
 -- workload          lengths in words, to two figures: points of one workload may be drawn as one curve over their load
 -- requests          sent
 -- completed         of these, successful
--- has_requests      single requests are in the warehouse, so that "tidemark judge" can judge it
+-- has_requests      single requests are in the warehouse, so that "tidemark runs --slo" can judge it
 -- ttft_definition   how TTFT was measured, as in seeds.definitions
 -- mean_ttft_s, p50_ttft_s, p90_ttft_s, p95_ttft_s, p99_ttft_s   seconds
 -- tpot_definition   how TPOT was measured

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"bytes"
+	"regexp"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -25,6 +26,26 @@ func LoadIn(text []byte) (l Load, isKnown bool) {
 		return Load{int64(sumOf(running)), int64(sumOf(families[e.waiting]))}, true
 	}
 	return Load{}, false
+}
+
+var processStart = regexp.MustCompile(`(?m)^process_start_time_seconds(?:\{[^}]*\})? (\S+)`)
+
+// StartIn is when the process that answers began, as it stands there; empty: it does not say.
+func StartIn(text []byte) string {
+	if found := processStart.FindSubmatch(text); found != nil {
+		return string(found[1])
+	}
+	return ""
+}
+
+// CountedIn adds up all counters, each of which a process only ever raises.
+func CountedIn(text []byte) (sum float64) {
+	for _, family := range familiesIn(text) {
+		for _, m := range family.GetMetric() {
+			sum += m.GetCounter().GetValue()
+		}
+	}
+	return sum
 }
 
 // sumOf adds up a gauge's series: a server with several engine processes has one for each.

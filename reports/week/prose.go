@@ -12,10 +12,11 @@ type prose []phrase
 type phrase struct {
 	text   string
 	isBold bool
+	isCode bool // a command, which is kept as it is
 }
 
 func plain(text string) prose { return prose{{text: text}} }
-func bold(text string) prose  { return prose{{text, true}} }
+func bold(text string) prose  { return prose{{text: text, isBold: true}} }
 
 // join puts parts together: strings are plain, prose stays as it is.
 func join(parts ...any) prose {
@@ -56,6 +57,9 @@ func (p prose) HTML() template.HTML {
 		if part.isBold {
 			text = "<strong>" + text + "</strong>"
 		}
+		if part.isCode {
+			text = "<code>" + text + "</code>"
+		}
 		out.WriteString(text)
 	}
 	return template.HTML(out.String()) // safe: every part is escaped
@@ -68,6 +72,27 @@ func (p prose) Markdown() string {
 		text := markdown(part.text)
 		if part.isBold {
 			text = "**" + text + "**"
+		}
+		if part.isCode {
+			text = "`" + part.text + "`"
+		}
+		out.WriteString(text)
+	}
+	return out.String()
+}
+
+var slackMarks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "∗", "`", "'")
+
+// Slack is in the marks of a message in Slack, which knows no way to write a mark as it is.
+func (p prose) Slack() string {
+	var out strings.Builder
+	for _, part := range p {
+		text := slackMarks.Replace(part.text)
+		if part.isBold {
+			text = "*" + text + "*"
+		}
+		if part.isCode {
+			text = "`" + text + "`"
 		}
 		out.WriteString(text)
 	}

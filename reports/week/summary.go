@@ -1,58 +1,115 @@
 package week
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"strings"
 
 	"tidemark/analysis/week"
 	"tidemark/internal/escape"
 )
 
-// Summary is summary.md: at most 15 lines of Markdown, to paste into a chat or a pull request.
-func Summary(r *week.Report) []byte {
+// told is what a summary says, in whatever form: each paragraph is one or several lines.
+type told struct {
+	title      string
+	paragraphs [][]prose
+	items      []prose
+	foot       string
+}
+
+func summaryOf(r *week.Report) told {
 	f := newFacts(r)
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s: %s\n\n", markdown(r.Service), markdown(f.headline()))
+	t := told{title: r.Service + ": " + f.headline()}
 	rests, since := f.restsOn(), f.since()
 	if len(rests) > 0 && len(since) > 0 {
 		rests = join(rests, " ")
 	}
+	var lines []prose
 	if rests = join(rests, since); len(rests) > 0 {
-		fmt.Fprintf(&out, "%s\n", rests.Markdown())
+		lines = append(lines, rests)
 	}
+	var lede prose
 	for i, sentence := range f.lede() {
 		if i > 0 {
-			out.WriteByte(' ')
+			lede = join(lede, " ")
 		}
-		out.WriteString(sentence.Markdown())
+		lede = join(lede, sentence)
 	}
-	fmt.Fprintf(&out, "\n\n**Do first:** %s", f.doFirst().Markdown())
+	do := join(bold("Do first:"), " ", f.doFirst())
 	if command := f.Do.Command; command != "" && !strings.Contains(command, "`") {
-		fmt.Fprintf(&out, " `%s`", command)
+		do = join(do, " ", prose{{text: command, isCode: true}})
 	}
-	out.WriteString("\n\n")
-	for _, t := range f.tiles() {
-		fmt.Fprintf(&out, "- %s: **%s**", markdown(t.Label), markdown(t.Value))
-		if t.Basis != "" {
-			fmt.Fprintf(&out, " (%s)", markdown(t.Basis))
+	t.paragraphs = [][]prose{append(lines, lede), {do}}
+	for _, tile := range f.tiles() {
+		item := join(tile.Label+": ", bold(tile.Value))
+		if tile.Basis != "" {
+			item = join(item, " ("+tile.Basis+")")
 		}
-		if t.Before != "" {
-			out.WriteString(", ")
-			if t.Sign.Mark != "" {
-				out.WriteString(t.Sign.Mark + " ")
+		if tile.Before != "" {
+			item = join(item, ", ")
+			if tile.Sign.Mark != "" {
+				item = join(item, tile.Sign.Mark+" ")
 			}
-			out.WriteString(markdown(t.Before))
+			item = join(item, tile.Before)
 		}
-		out.WriteByte('\n')
+		t.items = append(t.items, item)
 	}
 	d := document{facts: f}
-	fmt.Fprintf(&out, "\n%s, %s. %s.", markdown(d.WeekInWords()), markdown(r.TimeZone), markdown(d.Fleet()))
+	t.foot = fmt.Sprintf("%s, %s. %s.", d.WeekInWords(), r.TimeZone, d.Fleet())
 	if r.Version != "" {
-		fmt.Fprintf(&out, " Tidemark %s.", markdown(r.Version))
+		t.foot += fmt.Sprintf(" Tidemark %s.", r.Version)
 	}
-	out.WriteByte('\n')
+	return t
+}
+
+// lined is a summary as lines of text, in the marks of a form.
+func (t told) lined(title func(string) string, item string, text func(prose) string) string {
+	out := title(t.title) + "\n\n"
+	for _, paragraph := range t.paragraphs {
+		for _, line := range paragraph {
+			out += text(line) + "\n"
+		}
+		out += "\n"
+	}
+	for _, one := range t.items {
+		out += item + text(one) + "\n"
+	}
+	return escape.Direction(out + "\n" + text(plain(t.foot)) + "\n")
+}
+
+// Summary is summary.md: at most 15 lines of Markdown, to paste into a chat or a pull request.
+func Summary(r *week.Report) []byte {
+	return []byte(summaryOf(r).lined(func(title string) string { return "# " + markdown(title) }, "- ", prose.Markdown))
+}
+
+// SummaryText is summary.txt, for a mail.
+func SummaryText(r *week.Report) []byte {
+	return []byte(summaryOf(r).lined(func(title string) string { return title }, "- ", prose.String))
+}
+
+// SummarySlack is summary.slack.json, as a webhook of Slack takes it.
+func SummarySlack(r *week.Report) ([]byte, error) {
+	text := summaryOf(r).lined(func(title string) string { return bold(title).Slack() }, "• ", prose.Slack)
+	return json.Marshal(map[string]string{"text": text})
+}
+
+// SummaryHTML is summary.html, for a mail: no style, since programs for mail have their own.
+func SummaryHTML(r *week.Report) []byte {
+	t := summaryOf(r)
+	var out strings.Builder
+	fmt.Fprintf(&out, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>%[1]s</title>\n<h1>%[1]s</h1>\n", template.HTMLEscapeString(t.title))
+	for _, paragraph := range t.paragraphs {
+		for i, line := range paragraph {
+			out.WriteString(map[bool]string{true: "<p>", false: "<br>"}[i == 0] + string(line.HTML()))
+		}
+		out.WriteString("</p>\n")
+	}
+	out.WriteString("<ul>\n")
+	for _, item := range t.items {
+		out.WriteString("<li>" + string(item.HTML()) + "</li>\n")
+	}
+	fmt.Fprintf(&out, "</ul>\n<p>%s</p>\n", template.HTMLEscapeString(t.foot))
 	return []byte(escape.Direction(out.String()))
 }
 

@@ -20,6 +20,34 @@ func TestSummaryIsAsItsGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "summary.json", string(js), string(js), *update)
+	for name, text := range map[string][]byte{"summary.txt": page.SummaryText(sample.Report()), "summary.html": page.SummaryHTML(sample.Report()), "summary.slack.json": slackOf(t, sample.Report())} {
+		golden.Check(t, name, string(text), string(text), *update)
+	}
+}
+
+func slackOf(t *testing.T, r *week.Report) []byte {
+	t.Helper()
+	text, err := page.SummarySlack(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A name is shown as it is: it calls nobody in a channel, and is no element of a mail.
+func TestNamesAreNoMarksInASummary(t *testing.T) {
+	r := sample.Report()
+	r.Service = "<!channel> *loud* <b>"
+	var slack struct{ Text string }
+	if err := json.Unmarshal(slackOf(t, r), &slack); err != nil || !strings.HasPrefix(slack.Text, "*&lt;!channel&gt; ∗loud∗ &lt;b&gt;: ") {
+		t.Errorf("%v: %.80s", err, slack.Text)
+	}
+	if mail := string(page.SummaryHTML(r)); !strings.Contains(mail, "<h1>&lt;!channel&gt; *loud* &lt;b&gt;: ") || strings.Contains(mail, "<b>") {
+		t.Errorf("%.200s", mail)
+	}
+	if text := string(page.SummaryText(r)); !strings.HasPrefix(text, r.Service+": ") {
+		t.Errorf("%.80s", text)
+	}
 }
 
 func TestSummaryHasAtMostFifteenLines(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"tidemark/analysis/capacity"
 	"tidemark/replay/engines"
@@ -21,8 +20,6 @@ type look struct {
 	URL        string  `json:"url"`
 	Exposition string  `json:"exposition"`
 }
-
-var processStart = regexp.MustCompile(`(?m)^process_start_time_seconds(?:\{[^}]*\})? (\S+)`)
 
 // observed reads the run's samples. A file that cannot be read says nothing.
 func observed(folder string, replies []capacity.Reply) (isShared, isReplaced bool) {
@@ -47,9 +44,9 @@ func observed(folder string, replies []capacity.Reply) (isShared, isReplaced boo
 		if json.Unmarshal(text, &l) != nil || l.Origin != "server" {
 			continue
 		}
-		if start := processStart.FindStringSubmatch(l.Exposition); start != nil {
-			isReplaced = isReplaced || starts[l.URL] != "" && starts[l.URL] != start[1]
-			starts[l.URL] = start[1]
+		if start := engines.StartIn([]byte(l.Exposition)); start != "" {
+			isReplaced = isReplaced || starts[l.URL] != "" && starts[l.URL] != start
+			starts[l.URL] = start
 		}
 		if load, isKnown := engines.LoadIn([]byte(l.Exposition)); isKnown && l.At > 0 {
 			looks[l.URL]++

@@ -1,6 +1,8 @@
 package commandline
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -15,24 +17,57 @@ import (
 // The result has "--" between flags and arguments: an argument that starts with a
 // hyphen, such as a query in SQL, must not be read as a flag.
 func FlagsFirst(app *cli.App, args []string) []string {
-	if len(args) < 2 {
+	command, _, others := called(app, args)
+	if command == nil {
 		return args
 	}
-	verbAt := slices.IndexFunc(args[1:], func(arg string) bool {
-		return slices.ContainsFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(arg) })
-	}) + 1
-	if verbAt == 0 {
-		return args
-	}
-	verb := args[verbAt]
-	command := app.Commands[slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(verb) })]
-	flags, rest := splitFlags(command, slices.Concat(args[1:verbAt], args[verbAt+1:]))
+	verb := command.Name
+	flags, rest := splitFlags(command, others)
 	if n := len(flags); n > 0 && n == lastWithoutValue(command, flags) {
 		// Nothing may follow it that could be mistaken for its value.
 		return slices.Concat(args[:1], []string{verb}, flags)
 	}
 	return slices.Concat(args[:1], []string{verb}, flags, []string{"--"}, rest)
 }
+
+// called is the verb that these arguments call, the name that was typed for it, and the arguments without that name. A verb below
+// another, such as "predict fit", is a command of its own whose name has two words. nil: no verb is called.
+func called(app *cli.App, args []string) (command *cli.Command, typed string, others []string) {
+	for i := 1; i < len(args) && command == nil; i++ {
+		if command = commandOf(app, args[i]); command != nil {
+			typed, others = args[i], slices.Concat(args[1:i], args[i+1:])
+		}
+	}
+	if command == nil {
+		return nil, "", nil
+	}
+	if _, words := splitFlags(command, others); len(words) > 0 {
+		if below := commandOf(app, command.Name+" "+words[0]); below != nil {
+			at := slices.Index(others, words[0])
+			return below, below.Name, slices.Delete(others, at, at+1)
+		}
+	}
+	return command, typed, others
+}
+
+func commandOf(app *cli.App, name string) *cli.Command {
+	at := slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(name) })
+	if at < 0 {
+		return nil
+	}
+	return app.Commands[at]
+}
+
+// TellNewName says how a verb is called now that was called by its name of the version before.
+func TellNewName(w io.Writer, app *cli.App, args []string) {
+	command, typed, others := called(app, args)
+	if command != nil && typed != command.Name && !slices.Contains(others, "--quiet") {
+		fmt.Fprintf(w, "tidemark: %s is now \"tidemark %s\"; the next version no longer knows the old name\n", typed, command.Name)
+	}
+}
+
+// isBelow reports whether a verb is below another one.
+func isBelow(command *cli.Command) bool { return strings.Contains(command.Name, " ") }
 
 // lastWithoutValue is the number of flags if the last of them lacks its value,
 // otherwise 0.

@@ -44,7 +44,7 @@ Example:
 // verbs are the names of the verbs that people type, with those of urfave.
 func verbs(app *cli.App) (names []string) {
 	for _, command := range app.Commands {
-		if !command.Hidden {
+		if !command.Hidden && !isBelow(command) {
 			names = append(names, command.Name)
 		}
 	}
@@ -66,10 +66,13 @@ func flagNames(command *cli.Command) (all, valued []string) {
 	return all, valued
 }
 
-// words are what the first argument of a verb may be, where these are words in its usage: list | keys | show NAME.
-func words(command *cli.Command) (found []string) {
+// words are what the first argument of a verb may be, where these are words in its usage: list | keys | show NAME, or [fit | kv].
+func words(app *cli.App, command *cli.Command) (found []string) {
+	if command.Name == help {
+		return verbs(app)
+	}
 	for part := range strings.SplitSeq(command.ArgsUsage, "|") {
-		if word, _, _ := strings.Cut(strings.TrimSpace(part), " "); word != "" && word == strings.ToLower(word) && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") == "" {
+		if word, _, _ := strings.Cut(strings.Trim(part, "[] "), " "); word != "" && word == strings.ToLower(word) && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") == "" {
 			found = append(found, word)
 		}
 	}
@@ -91,23 +94,22 @@ func bash(app *cli.App, w io.Writer) error {
 	var cases strings.Builder
 	for _, command := range app.Commands {
 		all, valued := flagNames(command)
-		offered, files := words(command), ""
+		offered, files := words(app, command), ""
 		if takesFiles(command) {
 			files = "yes"
 		}
-		if command.Name == help {
-			offered = verbs(app)
-		}
 		fmt.Fprintf(&cases, "        %s)\n            flags='%s'\n            valued='%s'\n            words='%s'\n            files='%s' ;;\n",
-			command.Name, strings.Join(all, " "), strings.Join(valued, " "), strings.Join(offered, " "), files)
+			joined(command), strings.Join(all, " "), strings.Join(valued, " "), strings.Join(offered, " "), files)
 	}
 	_, err := fmt.Fprintf(w, `# bash completion of %[1]s
 _%[1]s() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= flags= valued= words= files= word
-    local verbs='%[2]s'
+    local verbs='%[2]s' below='%[4]s'
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        if [[ " $verbs " == *" $word "* ]]; then
+        if [[ -z $verb && " $verbs " == *" $word "* ]]; then
             verb=$word
+        elif [[ " $below " == *" $verb/$word "* ]]; then
+            verb=$verb/$word
             break
         fi
     done
@@ -132,8 +134,22 @@ _%[1]s() {
     fi
 }
 complete -F _%[1]s %[1]s
-`, app.Name, strings.Join(verbs(app), " "), cases.String())
+`, app.Name, strings.Join(verbs(app), " "), cases.String(), allBelow(app))
 	return err
+}
+
+// joined is the name of a verb as one word of a shell: predict/fit.
+func joined(command *cli.Command) string { return strings.Replace(command.Name, " ", "/", 1) }
+
+// allBelow are the names of the verbs below others.
+func allBelow(app *cli.App) string {
+	var names []string
+	for _, command := range app.Commands {
+		if isBelow(command) {
+			names = append(names, joined(command))
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // zsh completes as bash does, with what each verb and flag is for.
@@ -143,8 +159,10 @@ func zsh(app *cli.App, w io.Writer) error {
 		if command.Hidden {
 			continue
 		}
-		fmt.Fprintf(&described, "        %s\n", quoted(command.Name+":"+command.Usage))
-		fmt.Fprintf(&cases, "        %s)\n            _arguments", command.Name)
+		if !isBelow(command) {
+			fmt.Fprintf(&described, "        %s\n", quoted(command.Name+":"+command.Usage))
+		}
+		fmt.Fprintf(&cases, "        %s)\n            _arguments", joined(command))
 		for _, flag := range command.Flags {
 			documented, is := flag.(cli.DocGenerationFlag)
 			if !is {
@@ -157,10 +175,7 @@ func zsh(app *cli.App, w io.Writer) error {
 			}
 			fmt.Fprintf(&cases, " \\\n                %s", quoted(argument))
 		}
-		found := words(command)
-		if command.Name == help {
-			found = verbs(app)
-		}
+		found := words(app, command)
 		switch {
 		case len(found) > 0 && takesFiles(command):
 			fmt.Fprintf(&cases, " \\\n                %s", quoted(`1: :{_alternative "words:word:(`+strings.Join(found, " ")+`)" "files:file:_files"}`))
@@ -184,11 +199,15 @@ _%[1]s() {
     local verb=$words[2]
     shift words
     (( CURRENT-- ))
+    if [[ " %[4]s " == *" $verb/$words[2] "* ]]; then
+        verb=$verb/$words[2]
+        (( CURRENT-- )); shift words
+    fi
     case $verb in
 %[3]s    esac
 }
 compdef _%[1]s %[1]s
-`, app.Name, described.String(), cases.String())
+`, app.Name, described.String(), cases.String(), allBelow(app))
 	return err
 }
 
@@ -205,12 +224,11 @@ func fish(app *cli.App, w io.Writer) error {
 		if command.Hidden {
 			continue
 		}
-		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f -a %s -d %s\n", app.Name, command.Name, quoted(command.Usage))
-		chosen := quoted("__fish_seen_subcommand_from " + command.Name)
-		offered := words(command)
-		if command.Name == help {
-			offered = verbs(app)
+		if !isBelow(command) {
+			fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f -a %s -d %s\n", app.Name, command.Name, quoted(command.Usage))
 		}
+		chosen := quoted("__fish_seen_subcommand_from " + strings.Replace(command.Name, " ", "; and __fish_seen_subcommand_from ", 1))
+		offered := words(app, command)
 		if !takesFiles(command) {
 			fmt.Fprintf(&b, "complete -c %s -n %s -f\n", app.Name, chosen)
 		}

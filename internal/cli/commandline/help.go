@@ -14,11 +14,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The help is laid out for the terminal that it is printed on, from 40 to 80 columns: urfave has no place to pass a width along.
-var helpColumns = widest
+// The help is laid out for the terminal that it is printed on, from 40 to 120 columns: urfave has no place to pass a width along.
+var helpColumns = usual
 
 const (
-	widest, narrowest = 80, 40
+	widest, usual, narrowest = 120, 80, 40
 	// From here on a flag and what it is for are side by side; below, they are under each other.
 	sideBySide = 70
 	// urfave indents flags by three, and flagLines puts six columns in front of a further line of a flag.
@@ -33,6 +33,14 @@ func FitTo(w io.Writer) { helpColumns = min(widest, max(narrowest, terminal.Widt
 
 // The help leaves out defaults that say nothing.
 func init() { cli.FlagStringer = flagHelp }
+
+// Under puts verbs under what one wants of them.
+func Under(category string, verbs ...*cli.Command) []*cli.Command {
+	for _, verb := range verbs {
+		verb.Category = category
+	}
+	return verbs
+}
 
 // verbName is the first lines of a verb's help: what it is for and how it is called.
 func verbName(command *cli.Command) string {
@@ -50,7 +58,7 @@ func wholeHelp(command *cli.Command, flags []cli.Flag) string {
 // takes more of them there.
 func screenHelp(command *cli.Command, flags []cli.Flag, others int) string {
 	prose, examples := proseAndExamples(command.Description)
-	room := screenLines*widest/helpColumns - lines(verbName(command)) - lines(fitting(examples)) - 4 // the last line, and three blank ones
+	room := screenLines*usual/min(usual, helpColumns) - lines(verbName(command)) - lines(fitting(examples)) - 4 // the last line, and three blank ones
 	as := flagHelp
 	if room < lines(flagLines(flags, as))+1+lines(fitting(prose))+1 {
 		as = briefFlag
@@ -154,13 +162,25 @@ func wrapped(text string, indent int) string {
 	return strings.Join(terminal.Wrapped(text, helpColumns-indent), "\n"+strings.Repeat(" ", indent))
 }
 
-// Overview is the help of the program: a line for each verb, or more on a narrow terminal.
+// Overview is the help of the program: under what one wants, which is the category of a verb, a line for each verb, or more on a
+// narrow terminal. Verbs without a category are named at the end: few people need them, and those know what for.
 func Overview(app *cli.App) string {
-	text := wrapped(app.Name+" - "+app.Usage, 0) + "\n\nUSAGE:\n   " + wrapped(app.Name+" VERB [flags]; "+app.Name+" VERB --help says more", 3) + "\n\nVERBS:\n"
+	text := wrapped(app.Name+" - "+app.Usage, 0) + "\n\n" + wrapped("USAGE: "+app.Name+" VERB [flags]; "+app.Name+" VERB --help says more; "+app.Name+" demo shows the whole journey", 7) + "\n"
+	category, others := "", []string{}
 	for _, verb := range app.VisibleCommands() {
+		switch {
+		case isBelow(verb): // the help of the verb above it names it
+			continue
+		case verb.Category == "":
+			others = append(others, verb.Name)
+			continue
+		case verb.Category != category:
+			category = verb.Category
+			text += "\n" + category + "\n"
+		}
 		text += fmt.Sprintf("   %-10s  %s\n", verb.Name, wrapped(verb.Usage, 15))
 	}
-	return literal(text)
+	return literal(text + "\n" + wrapped("Also: "+strings.Join(others, ", "), 3) + "\n")
 }
 
 // ofEveryVerb are flags that the help of a verb leaves to --help-all: they are the same everywhere and rarely needed.
@@ -231,7 +251,7 @@ func briefFlag(flag cli.Flag) string {
 	documented := flag.(cli.DocGenerationFlag)
 	_, usage := valueName(documented)
 	text := usage + defaultHelp(documented)
-	for utf8.RuneCountInString(text) > widest-flagIndent-flagColumns && lastPart(usage) > 0 {
+	for utf8.RuneCountInString(text) > max(usual, helpColumns)-flagIndent-flagColumns && lastPart(usage) > 0 {
 		usage = usage[:lastPart(usage)]
 		text = usage + defaultHelp(documented)
 	}

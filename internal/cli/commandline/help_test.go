@@ -8,6 +8,29 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// Help fills a terminal of 40, 80 and 120 columns, and no more.
+func TestHelpFillsTheTerminal(t *testing.T) {
+	defer func(before int) { helpColumns = before }(helpColumns)
+	for _, columns := range []int{narrowest, usual, widest} {
+		helpColumns = columns
+		words := strings.Repeat("some words ", 40)
+		verb := &cli.Command{Name: "send", Usage: words, Description: words + ".\n\nExample:\n  tidemark send " + words, Flags: []cli.Flag{&cli.StringFlag{Name: "to", Usage: words}},
+			Action: func(*cli.Context) error { return nil }}
+		app := &cli.App{Name: "tidemark", Usage: words, Commands: Under("Send", verb)}
+		app.Setup()
+		ShortHelp(verb)()
+		for _, text := range []string{Overview(app), verb.CustomHelpTemplate} {
+			longest := 0
+			for line := range strings.SplitSeq(text, "\n") {
+				longest = max(longest, utf8.RuneCountInString(line))
+			}
+			if longest > columns || longest < columns-6 {
+				t.Errorf("at %d columns the longest line has %d:\n%s", columns, longest, text)
+			}
+		}
+	}
+}
+
 // On a terminal of 40 columns a flag stands above what it is for, and paragraphs are filled anew.
 func TestHelpFitsANarrowTerminal(t *testing.T) {
 	defer func(before int) { helpColumns = before }(helpColumns)

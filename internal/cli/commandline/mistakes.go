@@ -65,8 +65,8 @@ var OtherWords = []struct {
 // OtherVerbs does the same for verbs.
 var OtherVerbs = map[string]string{
 	"bench": "replay", "benchmark": "replay", "run": "replay", "send": "replay", "import": "ingest", "add": "ingest", "load": "ingest",
-	"query": "sql", "mock": "simulate", "fake": "simulate", "estimate": "predict", "memory": "fit", "whatif": "what-if", "traces": "sources",
-	"validate": "check", "list": "sources", "delete": "purge",
+	"query": "sql", "mock": "simulate", "fake": "simulate", "estimate": "predict", "memory": "predict fit", "whatif": "what-if", "traces": "sources",
+	"validate": "warehouse check", "list": "sources", "delete": "warehouse purge",
 }
 
 // unknownVerb suggests the verb that was meant.

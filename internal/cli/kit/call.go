@@ -3,9 +3,9 @@ package kit
 // A verb is a method of its flags: a struct that embeds Call, and the groups of flags that it shares with other verbs. urfave
 // writes the values into it (Destination), and what a value must be stands next to its flag (Action):
 //
-//	f := &judgeFlags{}
+//	f := &runsFlags{}
 //	return &cli.Command{
-//		Name:   "judge",
+//		Name:   "runs",
 //		Flags:  f.TableFlags(&cli.StringFlag{Name: "slo", Usage: "...", Destination: &f.slo}),
 //		Action: f.Do(f.run),
 //	}
@@ -49,6 +49,11 @@ func (c *Call) Do(verb func() error) cli.ActionFunc {
 		c.Context, c.App, c.Args, c.Verb, c.line = line.Context, line.App, line.Args(), line.Command.Name, line
 		return verb()
 	}
+}
+
+// ShowHelp prints the help of the verb.
+func (c *Call) ShowHelp() {
+	cli.HelpPrinter(c.App.Writer, c.line.Command.CustomHelpTemplate, c.line.Command)
 }
 
 // QuietFlag is alone in verbs that use no warehouse.

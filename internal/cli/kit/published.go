@@ -84,7 +84,7 @@ func (c *Call) publish(ctx context.Context, w *warehouse.Warehouse) (done func()
 	if err != nil {
 		c.Warn(err)
 	} else if result.IsFirst {
-		c.Tell("published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, Megabytes(result.Bytes))
+		c.Tell("published for readers in %s: %s (\"tidemark warehouse publish --off\" ends it)", folder, Megabytes(result.Bytes))
 	}
 	return func() {
 		release()
@@ -146,7 +146,7 @@ func ofSnapshot(err error, snapshot string) error {
 	if err == nil || !strings.HasPrefix(err.Error(), "warehouse "+snapshot+": the file is damaged") {
 		return err
 	}
-	return hint.Wrap(err).Hint(`"tidemark publish" makes it anew from the warehouse, which is another file; until then ask with --publish off`)
+	return hint.Wrap(err).Hint(`"tidemark warehouse publish" makes it anew from the warehouse, which is another file; until then ask with --publish off`)
 }
 
 // snapshotToRead says which snapshot to read, or none: then it is the warehouse itself. It tells why, where that is not
@@ -194,7 +194,7 @@ func (c *Call) snapshotToRead(ctx context.Context) (snapshot string, mode wareho
 }
 
 func (c *Call) tellDamaged(why error) {
-	c.Tell("warning: what is published is damaged (%v); the answer is from %s itself: \"tidemark publish%s\" makes it anew", why, c.Warehouse, c.WarehouseWords())
+	c.Tell("warning: what is published is damaged (%v); the answer is from %s itself: \"tidemark warehouse publish%s\" makes it anew", why, c.Warehouse, c.WarehouseWords())
 }
 
 // updated brings a warehouse that is published nowhere to this version, and computes what a killed writer left out, if

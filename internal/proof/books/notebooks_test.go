@@ -4,6 +4,7 @@ package books
 
 import (
 	"bytes"
+	"encoding/json"
 	"image/png"
 	"os"
 	"os/exec"
@@ -43,6 +44,7 @@ func TestNotebooks(t *testing.T) {
 		p.runNotebook(t, folder+"/duckdb.ipynb", t.TempDir(), other)
 		p.runNotebook(t, folder+"/adbc.ipynb", t.TempDir(), other)
 	})
+	t.Run("a warehouse's file", func(t *testing.T) { p.askAFile(t) })
 	t.Run("marimo", func(t *testing.T) { p.runMarimo(t, pictures) })
 	t.Run("Grafana", func(t *testing.T) { p.askPanels(t) })
 	t.Run("polars against marts", func(t *testing.T) { p.compareFigures(t) })
@@ -52,6 +54,35 @@ func (p place) duckdbVersion(t *testing.T, environment ...string) (version strin
 	t.Helper()
 	p.python(t, &version, environment, "-c", "import duckdb, json; print(json.dumps(duckdb.__version__))")
 	return version
+}
+
+// askAFile has tidemark.py start a server of its own for a warehouse, whose predictions are those of the command line.
+func (p place) askAFile(t *testing.T) {
+	module, err := filepath.Abs("../../serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said struct {
+		Runs int
+		TPOT float64
+		Unit string
+	}
+	p.python(t, &said, []string{"PYTHONPATH=" + module, "PYTHONDONTWRITEBYTECODE=1", "PATH=" + filepath.Dir(p.tidemark) + ":" + os.Getenv("PATH")}, "-c", `
+import json, sys, tidemark
+db = tidemark.connect(sys.argv[1])
+frame = db.predict("H200", "llama-3.1-70b", concurrency=64, quantization="fp8", input_tokens=2000, output_tokens=300)
+print(json.dumps({"runs": len(db.runs()), "tpot": float(frame.predicted_tpot_s[0]), "unit": frame.attrs["units"]["predicted_tpot_s"]}))
+`, filepath.Join(p.dir, "tidemark.duckdb"))
+	out, err := p.command("predict", "--gpu", "H200", "--model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		TPOT float64 `json:"predicted_tpot_s"`
+	}
+	if err := json.Unmarshal(out, &rows); err != nil || len(rows) != 1 || said.Runs != len(p.runs) || said.Unit != "s" || !isSame(said.TPOT, rows[0].TPOT, 1e-9) {
+		t.Errorf("Python says %+v; tidemark predict %+v (%v)", said, rows, err)
+	}
 }
 
 // executed is what testdata/run.py says of a notebook.

@@ -246,7 +246,7 @@ func TestReadersAndPublishersAtOnce(t *testing.T) {
 		var publishers sync.WaitGroup
 		for range 3 {
 			publishers.Go(func() {
-				if code, said := s.tidemark("publish", "--publish", address); code != 0 || strings.Contains(said, "warning") {
+				if code, said := s.tidemark("warehouse", "publish", "--publish", address); code != 0 || strings.Contains(said, "warning") {
 					t.Errorf("publish: exit code %d: %s", code, said)
 				}
 			})
@@ -263,7 +263,7 @@ func TestReadersAndPublishersAtOnce(t *testing.T) {
 		t.Errorf("a reader went through the manifest %d times only", reads)
 	}
 	t.Logf("a reader went through the manifest %d times and found all %d objects", reads, found)
-	if said := s.must(t, "publish", "--publish", address); !strings.Contains(said, "odd=name_1.2 is of the present state") {
+	if said := s.must(t, "warehouse", "publish", "--publish", address); !strings.Contains(said, "odd=name_1.2 is of the present state") {
 		t.Errorf("once more: %s", said)
 	}
 }
@@ -278,7 +278,7 @@ func TestKilledPublishers(t *testing.T) {
 	left := 0
 	for i := range kills {
 		s.must(t, "ingest", s.trace(t, fmt.Sprint("kill-", i)), "--publish", "off")
-		cmd := exec.Command(os.Getenv("OBJECTS_TIDEMARK"), "publish", "--publish", address)
+		cmd := exec.Command(os.Getenv("OBJECTS_TIDEMARK"), "warehouse", "publish", "--publish", address)
 		cmd.Dir = s.folder
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -292,7 +292,7 @@ func TestKilledPublishers(t *testing.T) {
 			t.Errorf("after kill %d: %v", i, err)
 		}
 	}
-	s.must(t, "publish", "--publish", address)
+	s.must(t, "warehouse", "publish", "--publish", address)
 	if count, err := read(t.Context(), store); err != nil || count != 1+1+kills {
 		t.Errorf("at the end: %d objects (%v), want a snapshot and %d parts", count, err, 1+kills)
 	}
@@ -383,7 +383,7 @@ func TestAPurgeLeavesNothingWithTheServer(t *testing.T) {
 	if found := s.filesWith(t, name); len(found) < 2 {
 		t.Fatalf("the name is in %q: the bucket keeps no old version, so that the test shows nothing", found)
 	}
-	s.must(t, "purge", name)
+	s.must(t, "warehouse", "purge", name)
 	if found := s.filesWith(t, name); len(found) > 0 {
 		t.Errorf("what was purged is still in %q", found)
 	}
@@ -420,15 +420,15 @@ func TestWhatARealServerRefuses(t *testing.T) {
 	}
 	s.must(t, "ingest", s.trace(t, "ours"), "--publish", "s3://traffic/team")
 	s.must(t, "ingest", s.trace(t, "theirs"), "--publish", "off", "--warehouse", "theirs.duckdb")
-	refused("it holds what is published of another warehouse", "publish", "--publish", "s3://traffic/team", "--warehouse", "theirs.duckdb")
-	refused("the server says NoSuchBucket", "publish", "--publish", "s3://nobodys/team")
+	refused("it holds what is published of another warehouse", "warehouse", "publish", "--publish", "s3://traffic/team", "--warehouse", "theirs.duckdb")
+	refused("the server says NoSuchBucket", "warehouse", "publish", "--publish", "s3://nobodys/team")
 	refused("nothing is published in s3://traffic/nothing", "serve", "--no-token", "--port", "0", "--published", "s3://traffic/nothing")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
-	refused("the server says SignatureDoesNotMatch", "publish", "--publish", "s3://traffic/team")
+	refused("the server says SignatureDoesNotMatch", "warehouse", "publish", "--publish", "s3://traffic/team")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("HOME", t.TempDir())
-	refused("AccessDenied", "publish", "--publish", "s3://traffic/team")
+	refused("AccessDenied", "warehouse", "publish", "--publish", "s3://traffic/team")
 }
 
 // The name of a part has the run's id as URLs encode it, which is encoded once more on the way.

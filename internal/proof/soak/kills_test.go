@@ -186,12 +186,12 @@ func (k *mortal) dies(verb string, i int, run string) bool {
 		if name = k.oneOf(); name == "" {
 			return false
 		}
-		args = []string{"purge", name}
+		args = []string{"warehouse", "purge", name}
 	case "publish":
 		k.trace(name, rowsOfATrace)
 		k.run("ingest", name+".csv", "--publish", "off")
 		k.known[name] = true
-		args = []string{"publish"}
+		args = []string{"warehouse", "publish"}
 	}
 	if k.usual[verb] == 0 { // the first of its kind lives
 		began := time.Now()

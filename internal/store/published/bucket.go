@@ -156,9 +156,9 @@ func (s *sending) afterFailure(ctx context.Context, err error) error {
 	todo := hint.Of(err)
 	switch {
 	case s.isReplaced:
-		todo = fmt.Sprintf(`readers see the new state; what is old was not removed, and the next "tidemark publish --publish %s" removes it`, s.to)
+		todo = fmt.Sprintf(`readers see the new state; what is old was not removed, and the next "tidemark warehouse publish --publish %s" removes it`, s.to)
 	case todo == "":
-		todo = fmt.Sprintf(`readers see the state before; "tidemark publish --publish %s" tries again`, s.to)
+		todo = fmt.Sprintf(`readers see the state before; "tidemark warehouse publish --publish %s" tries again`, s.to)
 	}
 	failed := hint.Errorf("publish into %s: %w", s.to, err)
 	return failed.Hint("%s", todo)
@@ -209,7 +209,7 @@ func readBucket(ctx context.Context, store *objects.Store, at objects.Address, s
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Format == 0 {
 		return bucketManifest{}, tag, hint.Errorf("%s/%s: not a manifest of tidemark, or a damaged one", at, bucketManifestName).Mark(ErrDamaged).
-			Hint(`see what it is; "tidemark publish --publish %s --replace" writes it anew`, at)
+			Hint(`see what it is; "tidemark warehouse publish --publish %s --replace" writes it anew`, at)
 	}
 	if m.Format > bucketFormat {
 		return m, tag, hint.Errorf("%s: was published by tidemark %s in form %d; this one, which knows form %d, leaves it as it is", at, m.Version, m.Format, bucketFormat).
@@ -230,7 +230,7 @@ func (s *sending) old(ctx context.Context) (old bucketManifest, tag string, err 
 		return old, tag, s.checkNew(ctx)
 	case old.Publisher != s.publisher && old.Publisher != "" && !s.replace:
 		return old, tag, hint.Errorf("it holds what is published of another warehouse, by tidemark %s at %s", old.Version, old.Published).
-			Hint(`name another prefix; to give this one to %s, run "tidemark publish --publish %s --replace" on it`, s.warehouse, s.to)
+			Hint(`name another prefix; to give this one to %s, run "tidemark warehouse publish --publish %s --replace" on it`, s.warehouse, s.to)
 	}
 	return old, tag, nil
 }
@@ -434,7 +434,7 @@ type held struct {
 // holdFolder opens the snapshot as DuckDB does that reads: with a lock that keeps a publisher from writing into it, when it
 // has become the spare one.
 func holdFolder(folder string) (*held, error) {
-	nothing := hint.Errorf("nothing is published in %s, of which the bucket has a copy", folder).Hint(`"tidemark publish" publishes there`)
+	nothing := hint.Errorf("nothing is published in %s, of which the bucket has a copy", folder).Hint(`"tidemark warehouse publish" publishes there`)
 	lock, err := os.Open(filepath.Join(folder, ".lock"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nothing
@@ -476,7 +476,7 @@ func EmptyBuckets(ctx context.Context, warehouse, version string) (emptied []obj
 		is, err := emptyBucket(ctx, b, version, false)
 		if err != nil {
 			errs = append(errs, hint.Errorf("%s may still have rows that are gone from the warehouse: %w", b.at.Today(), err).
-				Hint("remove them with a tool for buckets, old versions too, or try again: tidemark publish --off --publish %s; where the bucket is gone for good, take it out of %s",
+				Hint("remove them with a tool for buckets, old versions too, or try again: tidemark warehouse publish --off --publish %s; where the bucket is gone for good, take it out of %s",
 					b.at.Today(), placesFile(warehouse)))
 		} else if is {
 			emptied = append(emptied, b.at)

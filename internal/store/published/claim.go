@@ -76,11 +76,11 @@ func readOwn(warehouse, folder string) (Manifest, error) {
 			return Manifest{}, nil
 		}
 		return m, hint.Errorf("publish into %s: nobody can say of which warehouse it is: %w", folder, err).
-			Hint(`to give it to %s, run "tidemark publish --replace" on it`, warehouse)
+			Hint(`to give it to %s, run "tidemark warehouse publish --replace" on it`, warehouse)
 	}
 	if other, is := m.otherWarehouse(folder, warehouse); is {
 		return m, hint.Errorf("publish into %s: it holds what is published of another warehouse, %s", folder, other).
-			Hint(`name another folder with --publish DIR (or $TIDEMARK_PUBLISH); to give this one to %s, run "tidemark publish --replace" on it`, warehouse)
+			Hint(`name another folder with --publish DIR (or $TIDEMARK_PUBLISH); to give this one to %s, run "tidemark warehouse publish --replace" on it`, warehouse)
 	}
 	return m, nil
 }

@@ -57,7 +57,7 @@ type Part struct {
 	SHA256   string `json:"sha256"`
 }
 
-// ErrDamaged marks a manifest that cannot be read. What it was of is written anew by "tidemark publish".
+// ErrDamaged marks a manifest that cannot be read. What it was of is written anew by "tidemark warehouse publish".
 var ErrDamaged = errors.New("the manifest is damaged")
 
 // ReadManifest reads manifest.json; a folder without one gives an empty manifest.
@@ -70,7 +70,7 @@ func ReadManifest(folder string) (m Manifest, err error) {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		return Manifest{}, hint.Errorf("%s: %w", manifestFile(folder), err).Mark(ErrDamaged).Hint(`"tidemark publish" makes it anew`)
+		return Manifest{}, hint.Errorf("%s: %w", manifestFile(folder), err).Mark(ErrDamaged).Hint(`"tidemark warehouse publish" makes it anew`)
 	}
 	return m, nil
 }

@@ -158,7 +158,7 @@ func (f *Follower) refresh(ctx context.Context) (isNew bool, err error) {
 	if m.Snapshot == nil {
 		// What was published is withdrawn, and this copy of it too: a purge is behind it, or the end of publishing.
 		f.tag = ""
-		return false, errors.Join(hint.Errorf("nothing is published in %s", f.at).Hint(`"tidemark publish --publish %s" publishes there`, f.at), removeIfThere(path))
+		return false, errors.Join(hint.Errorf("nothing is published in %s", f.at).Hint(`"tidemark warehouse publish --publish %s" publishes there`, f.at), removeIfThere(path))
 	}
 	if !isFile(path, *m.Snapshot) {
 		if err := f.damaged.still(tag); err != nil {
@@ -193,7 +193,7 @@ func (f *Follower) fetch(ctx context.Context, from file, path string) error {
 		}
 		if got := hex.EncodeToString(hash.Sum(nil)); got != from.SHA256 {
 			return hint.Errorf("%s/%s: is not what the manifest says: other bytes", f.at, from.Path).Mark(ErrDamaged).
-				Hint(`remove the object; then "tidemark publish --publish %s" makes it anew`, f.at)
+				Hint(`remove the object; then "tidemark warehouse publish --publish %s" makes it anew`, f.at)
 		}
 		return nil
 	})

@@ -47,7 +47,7 @@ func publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 			left = "nothing is published, and readers take the warehouse itself"
 		}
 		return result, done, hint.Errorf("publish into %s: %w", folder, err).
-			Hint(`%s; "tidemark publish" tries again, --publish DIR names another folder, "tidemark publish --off" ends it`, left)
+			Hint(`%s; "tidemark warehouse publish" tries again, --publish DIR names another folder, "tidemark warehouse publish --off" ends it`, left)
 	}
 	old, err := readOwn(w.Path(), folder)
 	if err != nil || old.IsOff {

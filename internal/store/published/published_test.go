@@ -547,7 +547,7 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 		_, done, err := published.Publish(t.Context(), w, folder, "test")
 		w.Close()
 		done()
-		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark publish --replace") {
+		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark warehouse publish --replace") {
 			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
 		}
 		if state, _, err := published.Fresh(path, folder); err != nil || state != published.OfAnother {

@@ -95,7 +95,7 @@ func duckDBSays(err error) string {
 func (w *Warehouse) Explain(err error) error {
 	if of, answer := (*duckdb.Error)(nil), (*hint.Error)(nil); w.isOther && errors.As(err, &of) && of.Type == duckdb.ErrorTypeCatalog && !errors.As(err, &answer) {
 		return hint.Errorf("warehouse %s: it was written by another version of tidemark and lacks what this one asks: %w", w.path, err).
-			Hint(`"tidemark upgrade" of the warehouse brings it to this version and publishes it again`)
+			Hint(`"tidemark warehouse upgrade" of the warehouse brings it to this version and publishes it again`)
 	}
 	if err == nil || !isDamaged(err) || strings.Contains(err.Error(), "the file is damaged") {
 		return err

@@ -1,6 +1,6 @@
 package keep
 
-// The verb check runs every view of schema "checks". Each of them selects the rows
+// The verb "warehouse check" runs every view of schema "checks". Each of them selects the rows
 // that break one truth, so a healthy warehouse gives zero rows everywhere.
 // analysis.RunChecks runs them. Exit codes: 0 all hold; 1 some row breaks a truth.
 
@@ -18,10 +18,11 @@ import (
 func CheckCommand() *cli.Command {
 	c := &kit.Call{}
 	return &cli.Command{
-		Name:  "check",
-		Usage: "run every check; exits 1 when a row breaks a truth",
+		Name:    "warehouse check",
+		Aliases: []string{"check"},
+		Usage:   "run every check; exits 1 when a row breaks a truth",
 		Description: `Example:
-  tidemark check --json`,
+  tidemark warehouse check --json`,
 		Flags:  c.TableFlags(),
 		Action: c.Do(func() error { return runCheck(c) }),
 	}
@@ -29,7 +30,7 @@ func CheckCommand() *cli.Command {
 
 // runCheck exits with 1 if a check finds rows that break it.
 func runCheck(c *kit.Call) error {
-	if err := c.NoArguments("tidemark check --help"); err != nil {
+	if err := c.NoArguments("tidemark warehouse check --help"); err != nil {
 		return err
 	}
 	return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {

@@ -1,7 +1,7 @@
 package keep
 
 // The published copy of the warehouse: how verbs read it, how they write it, and the verb
-// publish, which does nothing else. internal/store/published says what is in the folder.
+// "warehouse publish", which does nothing else. internal/store/published says what is in the folder.
 //
 // Where --publish names a bucket, the folder beside the warehouse is published as ever, and
 // then copied there: verbs that read stay on this machine, and a slow network holds up
@@ -11,7 +11,7 @@ package keep
 // finds no snapshot of the present state makes one if it can; else it reads what there is,
 // and says of which time or version that is.
 //
-// The verb upgrade is the third: it opens the warehouse to write, and that is all.
+// The verb "warehouse upgrade" is the third: it opens the warehouse to write, and that is all.
 //
 // Exit codes of publish: 0; 4 where the folder cannot be written.
 
@@ -38,8 +38,9 @@ type publishFlags struct {
 func PublishCommand() *cli.Command {
 	f := &publishFlags{}
 	return &cli.Command{
-		Name:  "publish",
-		Usage: "bring the published copy up to date, or end publishing",
+		Name:    "warehouse publish",
+		Aliases: []string{"publish"},
+		Usage:   "bring the published copy up to date, or end publishing",
 		Description: `Every change is published by itself, into a folder beside the warehouse:
 latest.duckdb, which any DuckDB opens while work goes on, and a lake of
 Parquet files, which any engine reads. This verb is for what was left out: a
@@ -49,11 +50,11 @@ With --publish s3://bucket/prefix a bucket gets a copy of the folder; the key
 is in the AWS variables, another server than AWS in $AWS_ENDPOINT_URL.
 
 Example:
-  tidemark publish
+  tidemark warehouse publish
   duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
 		Flags: f.WarehouseFlags(
 			&cli.BoolFlag{Name: "replace", Usage: "publish where another warehouse is published", Destination: &f.replace},
-			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\"", Destination: &f.off},
+			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark warehouse publish\"", Destination: &f.off},
 		),
 		Action: f.Do(f.run),
 	}
@@ -62,14 +63,15 @@ Example:
 func UpgradeCommand() *cli.Command {
 	c := &kit.Call{}
 	return &cli.Command{
-		Name:  "upgrade",
-		Usage: "bring the warehouse to this version of tidemark",
+		Name:    "warehouse upgrade",
+		Aliases: []string{"upgrade"},
+		Usage:   "bring the warehouse to this version of tidemark",
 		Description: `The first verb that writes does this too; here it is all that is done. Data
 stays as it is. What is computed from it is computed again where this version
 says it in another way, which takes a second for some thousand requests.
 
 Example:
-  tidemark upgrade --warehouse fleet.duckdb`,
+  tidemark warehouse upgrade --warehouse fleet.duckdb`,
 		Flags: c.WarehouseFlags(),
 		Action: c.Do(func() error {
 			if err := c.NoArguments("name the warehouse with --warehouse FILE"); err != nil {
@@ -93,7 +95,7 @@ func (f *publishFlags) run() error {
 		return err
 	}
 	if folder == published.Off {
-		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
+		return hint.Misuse("warehouse publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
 	}
 	if err := f.Exclusive("replace", "off"); err != nil {
 		return err

@@ -1,6 +1,6 @@
 package model
 
-// The verb fit answers whether a model fits on a GPU and how many requests it holds
+// The verb "predict fit" answers whether a model fits on a GPU and how many requests it holds
 // next to its weights. analysis.Fit asks the macro of the bandwidth model, which is
 // also what predict and the simulator use, so that the three cannot disagree.
 //
@@ -35,15 +35,16 @@ type fitFlags struct {
 func FitCommand() *cli.Command {
 	f := &fitFlags{}
 	return &cli.Command{
-		Name:  "fit",
-		Usage: "does a model fit, and how many requests fit with it",
+		Name:    "predict fit",
+		Aliases: []string{"fit"},
+		Usage:   "does a model fit, and how many requests fit with it",
 		Description: `The KV cache gets the memory that the engine may use, less the weights and
 the engine's own buffers. Figures from the engine's log are better than
 those of the catalogue: --weights, --kv-tokens. Exits 1 where no request
 fits.
 
 Example:
-  tidemark fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
+  tidemark predict fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
 		Flags: f.TableFlags(append(f.Deployment.Flags(),
 			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048, Destination: &f.Tokens, Action: kit.AtLeastOne[int64]("tokens")},
 			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`", Destination: &f.OutputTokens},
@@ -187,7 +188,7 @@ func (f *fitFlags) doesNotFit(ctx context.Context, w *warehouse.Warehouse, row k
 			return err
 		}
 	}
-	return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("fit: %s in %s on %s x %s: %s",
+	return kit.ExitError{Code: kit.ExitNotMet, Err: hint.Errorf("predict fit: %s in %s on %s x %s: %s",
 		row.Text("model"), row.Text("weight_format"), row.Text("tensor_parallel_size"), row.Text("gpu"), row.Text("verdict")).Hint("%s", todo)}
 }
 

@@ -1,6 +1,6 @@
 package model
 
-// The verb kv says what a context costs in KV cache, for a model of the catalogue or by
+// The verb "predict kv" says what a context costs in KV cache, for a model of the catalogue or by
 // the plain formula
 //
 //	2 * layers * KV heads * head size * bytes of an element   per token
@@ -35,8 +35,9 @@ type kvFlags struct {
 func KVCommand() *cli.Command {
 	f := &kvFlags{}
 	return &cli.Command{
-		Name:  "kv",
-		Usage: "what a context costs in KV cache",
+		Name:    "predict kv",
+		Aliases: []string{"kv"},
+		Usage:   "what a context costs in KV cache",
 		Description: `Keys and values of every token stay in memory and are read again at each
 step: 2 * layers * KV heads * head size * bytes of an element, a token.
 Models with grouped queries have fewer KV heads than heads, a latent cache
@@ -44,8 +45,8 @@ Models with grouped queries have fewer KV heads than heads, a latent cache
 time that reading takes in each step.
 
 Example:
-  tidemark kv --model llama-3.1-70b --tokens 2048
-  tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
+  tidemark predict kv --model llama-3.1-70b --tokens 2048
+  tidemark predict kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
 		Flags: f.TableFlags(append(f.Deployment.Flags(),
 			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048), Destination: &f.tokens},
 			&cli.IntFlag{Name: "heads", Usage: "use the plain formula with `N` KV heads, not the model's", Destination: &f.heads, Action: kit.AtLeastOne[int]("heads")},
@@ -66,13 +67,13 @@ func (f *kvFlags) run() error {
 	flag := f.First("catalog_model")
 	switch {
 	case isPlain && flag != "":
-		return hint.Misuse("kv: --%s wants --model", flag)
+		return hint.Misuse("predict kv: --%s wants --model", flag)
 	case isPlain && f.Said.CatalogModel != "":
-		return hint.Misuse("kv: --layers and --head-dim are of a model without --model")
+		return hint.Misuse("predict kv: --layers and --head-dim are of a model without --model")
 	case isPlain && !(f.layers > 0 && f.headDim > 0 && f.heads > 0):
-		return hint.Misuse("kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
+		return hint.Misuse("predict kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
 	case f.heads > 0 && f.Said.KVCacheDtype != "":
-		return hint.Misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
+		return hint.Misuse("predict kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
 		if err := f.Require("model"); err != nil {
 			return err

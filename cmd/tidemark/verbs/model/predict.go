@@ -43,14 +43,16 @@ type predictFlags struct {
 func PredictCommand() *cli.Command {
 	f := &predictFlags{}
 	return &cli.Command{
-		Name:  "predict",
-		Usage: "TPOT of a configuration, term by term, and its floor",
+		Name:      "predict",
+		Usage:     "TPOT of a configuration and its floor; also fit, kv, queue",
+		ArgsUsage: "[fit | kv | queue]",
 		Description: `One configuration by flags: the answer, its terms, TTFT, the limits, and all
 that was assumed, with sources. Many by --points: a CSV whose columns are
 named like the flags (tp, input_len, concurrency, ...); one row in is one
 row out, in order, with the prediction behind it, or why there is none. A
 measured tpot_ms or tpot_s is compared. Flags say what the file does not.
-Exits 1 where the model does not fit.
+Exits 1 where the model does not fit. "predict fit" says how many requests
+fit, "predict kv" what a context costs, "predict queue" what a queue does.
 
 Examples:
   tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
@@ -132,7 +134,7 @@ func (f *predictFlags) run() error {
 func whatToDo(why string) string {
 	switch {
 	case strings.HasPrefix(why, "does not fit"):
-		return `"tidemark fit" with the same flags says what would fit`
+		return `"tidemark predict fit" with the same flags says what would fit`
 	case strings.Contains(why, "the context of"):
 		return "shorter prompts or answers, or a larger --max-model-len up to the model's own"
 	default:

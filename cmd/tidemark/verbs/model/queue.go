@@ -1,6 +1,6 @@
 package model
 
-// The verb queue is a calculator for waiting times: by formula from a utilization or a
+// The verb "predict queue" is a calculator for waiting times: by formula from a utilization or a
 // rate, event by event for requests that come at once, and for the arrivals of a run or
 // a trace. The formulas are SQL macros, called by
 // analysis.QueueModels; the simulation is in analysis/queueing.
@@ -10,7 +10,7 @@ package model
 //
 // Exit codes: 0; 2 for flags that leave nothing to compute or contradict each other.
 //
-// queue RUN and queue TRACE: arrivals as they were measured. A run also has its service
+// predict queue RUN and predict queue TRACE: arrivals as they were measured. A run also has its service
 // times. A trace has arrivals only, so its prompts are timed by the bandwidth model
 // (--gpu, --model) or all take one --service-time.
 //
@@ -52,7 +52,8 @@ func QueueCommand() *cli.Command {
 	f := &queueFlags{}
 	isPositive := func(d time.Duration) bool { return d > 0 }
 	return &cli.Command{
-		Name:      "queue",
+		Name:      "predict queue",
+		Aliases:   []string{"queue"},
 		Usage:     "what a queue does, by formula and event by event",
 		ArgsUsage: "[RUN | TRACE]",
 		Description: `From numbers; or from a run, with its measured arrivals and service times;
@@ -60,9 +61,9 @@ or from a trace on a deployment (--gpu, --model) or at a --service-time.
 Utilization is offered load over capacity, not how busy a GPU looks.
 
 Example:
-  tidemark queue --utilization 0.5,0.8,0.95,0.99
-  tidemark queue --arrival-rate 4 --service-time 200ms --service-cv 2
-  tidemark queue --at-once 100 --service-time 200ms --batch 10 --batch-time 400ms`,
+  tidemark predict queue --utilization 0.5,0.8,0.95,0.99
+  tidemark predict queue --arrival-rate 4 --service-time 200ms --service-cv 2
+  tidemark predict queue --at-once 100 --service-time 200ms --batch 10 --batch-time 400ms`,
 		Flags: f.TableFlags(append([]cli.Flag{
 			&cli.StringFlag{Name: "utilization", Usage: "offered load over capacity: `0.8`, or several with commas", Destination: &f.utilization},
 			&cli.Float64Flag{Name: "arrival-rate", Usage: "`4` requests a second", Destination: &f.arrivalRate},
@@ -96,7 +97,7 @@ func (f *queueFlags) run() error {
 	case f.IsGiven("arrival-rate") && f.serviceTime > 0:
 		return f.byRate()
 	}
-	return hint.Misuse("queue: nothing to compute").
+	return hint.Misuse("predict queue: nothing to compute").
 		Hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
 }
 
@@ -106,7 +107,7 @@ func (f *queueFlags) refuse(by string, flags ...string) error {
 	if flag == "" {
 		return nil
 	}
-	return hint.Misuse("queue: --%s means nothing %s", flag, by).Hint("leave it out; tidemark queue --help-all says what goes together")
+	return hint.Misuse("predict queue: --%s means nothing %s", flag, by).Hint("leave it out; tidemark predict queue --help-all says what goes together")
 }
 
 // busyCounter is the name of what says how busy a GPU is.
@@ -120,12 +121,12 @@ func utilizations(text string) ([]float64, error) {
 		number, err := strconv.ParseFloat(word, 64)
 		switch {
 		case busyCounter.MatchString(word):
-			return nil, hint.Misuse("queue: %s is not the utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
+			return nil, hint.Misuse("predict queue: %s is not the utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
 				Hint("utilization is offered load over capacity: --arrival-rate and --service-time, or name a run")
 		case err != nil:
-			return nil, hint.Misuse("queue: --utilization %s: not a number", word).Hint("as in --utilization 0.8")
+			return nil, hint.Misuse("predict queue: --utilization %s: not a number", word).Hint("as in --utilization 0.8")
 		case !(number >= 0) || number > 1:
-			return nil, hint.Misuse("queue: --utilization %s: not between 0 and 1", word).Hint("95 %% is 0.95")
+			return nil, hint.Misuse("predict queue: --utilization %s: not between 0 and 1", word).Hint("95 %% is 0.95")
 		}
 		numbers = append(numbers, number)
 	}
@@ -189,7 +190,7 @@ func (f *queueFlags) byRate() error {
 		return err
 	}
 	if f.IsGiven("then-rate") && f.overloadFor == 0 {
-		return hint.Misuse("queue: --then-rate is the rate after an overload").Hint("say how long that lasts: --overload-for 10m")
+		return hint.Misuse("predict queue: --then-rate is the rate after an overload").Hint("say how long that lasts: --overload-for 10m")
 	}
 	load := f.load(f.arrivalRate, f.serviceTime.Seconds())
 	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -239,10 +240,10 @@ func seconds(s float64) string {
 // ofBurst serves requests of one instant one by one and in batches, event by event.
 func (f *queueFlags) ofBurst() error {
 	if f.serviceTime == 0 {
-		return hint.Misuse("queue: --at-once needs --service-time")
+		return hint.Misuse("predict queue: --at-once needs --service-time")
 	}
 	if (f.batch > 0) != (f.batchTime > 0) {
-		return hint.Misuse("queue: --batch and --batch-time go together")
+		return hint.Misuse("predict queue: --batch and --batch-time go together")
 	}
 	if err := f.refuse("with --at-once", "arrival-rate", "arrival-cv", "service-cv", "overload-for", "then-rate"); err != nil {
 		return err
@@ -289,7 +290,7 @@ func chosen(table analysis.Table, columns ...string) analysis.Table {
 // ofMeasured uses measured arrivals, and for a run measured service times too.
 func (f *queueFlags) ofMeasured(name string) error {
 	if flag := f.Given("utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for", "then-rate", "batch", "batch-time"); flag != "" {
-		return hint.Misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
+		return hint.Misuse("predict queue: %s has its own arrivals; leave --%s out", name, flag)
 	}
 	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		queues, err := f.measuredQueues(ctx, w, name)
@@ -326,13 +327,13 @@ func (f *queueFlags) measuredQueues(ctx context.Context, w *warehouse.Warehouse,
 	case err != nil:
 		return nil, err
 	case isRun && (isNamed || f.serviceTime > 0):
-		return nil, hint.Misuse("queue: a run has its own deployment; leave --gpu, --model and --service-time out")
+		return nil, hint.Misuse("predict queue: a run has its own deployment; leave --gpu, --model and --service-time out")
 	case (isRun || isNamed) && f.Given("servers", "service-cv") != "":
-		return nil, hint.Misuse("queue: --%s goes with --service-time; here the service is measured or modelled", f.Given("servers", "service-cv")).Hint("leave it out")
+		return nil, hint.Misuse("predict queue: --%s goes with --service-time; here the service is measured or modelled", f.Given("servers", "service-cv")).Hint("leave it out")
 	case isRun:
 		return analysis.QueuesOfRun(ctx, w.DB(), name)
 	case isNamed == (f.serviceTime > 0):
-		return nil, hint.Misuse("queue: the trace %s has arrivals and no service times", name).
+		return nil, hint.Misuse("predict queue: the trace %s has arrivals and no service times", name).
 			Hint("give --gpu and --model for the prompts' own times, or one --service-time")
 	case isNamed:
 		queue, err := analysis.QueueOfSource(ctx, w.DB(), name, d)

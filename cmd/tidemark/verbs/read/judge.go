@@ -1,6 +1,6 @@
 package read
 
-// The verb judge applies an SLO to anything that has requests: a run, or the result of another
+// runs --slo applies an SLO to anything that has requests: a run, or the result of another
 // tool. analysis.JudgeAny does it.
 //
 // Exit codes, as those of replay: 0 met; 1 not met or undecided; 3 the
@@ -9,38 +9,13 @@ package read
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
-
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/store/warehouse"
 )
 
-type judgeFlags struct {
-	kit.Call
-	slo string
-}
-
-func JudgeCommand() *cli.Command {
-	f := &judgeFlags{}
-	return &cli.Command{
-		Name:      "judge",
-		Usage:     "apply any SLO to a run or to the requests of another tool",
-		ArgsUsage: "RUN | SOURCE | SOURCE#POINT",
-		Description: `A source is judged measurement by measurement. Exits 0 where the SLO is met,
-1 where it is not or more requests are needed to decide, 3 where the run is
-invalid.
-
-Example:
-  tidemark judge RUN --slo slo.yaml`,
-		Flags: f.TableFlags(
-			&cli.StringFlag{Name: "slo", Usage: "judge by the SLO in this YAML `FILE`", Destination: &f.slo},
-		),
-		Action: f.Do(f.run),
-	}
-}
-
-func (f *judgeFlags) run() error {
+// judge applies the SLO of --slo.
+func (f *runsFlags) judge() error {
 	name, err := f.OneArgument("run or source")
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (f *reportFlags) serviceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "service", Usage: "the Monday report of the service in `FILE`: does last week's traffic fit the GPUs that are paid for", Destination: &f.service},
 		&cli.StringFlag{Name: "week", Usage: "of ISO week `2026-W47` in the service's time zone (default: the last week that the data cover to its end)", Destination: &f.week},
-		&cli.StringFlag{Name: "summary", Usage: "write summary.md, summary.json and three PNG into `DIR` as well", Destination: &f.summary},
+		&cli.StringFlag{Name: "summary", Usage: "write into `DIR` as well: summary.md, .txt and .html for mail, .slack.json, summary.json, three PNG", Destination: &f.summary},
 		&cli.Float64Flag{Name: "fail-below-headroom", Usage: "exit 1 where the low end of the headroom is below `SHARE`: 0.1", Action: kit.Said(&f.failBelow)},
 	}
 }
@@ -52,8 +52,13 @@ func (f *reportFlags) ofService() error {
 	if err != nil {
 		return err
 	}
-	if err := mayWrite(f.output, f.force); err != nil {
-		return err
+	if f.output != "" || f.week != "" { // else the name is known with the week
+		if f.output == "" {
+			f.output = weekPage(file.Service, f.week)
+		}
+		if err := mayWrite(f.output, f.force); err != nil {
+			return err
+		}
 	}
 	if dir := f.summary; dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -66,6 +71,9 @@ func (f *reportFlags) ofService() error {
 	r, err := f.make(file)
 	if err != nil {
 		return err
+	}
+	if f.output == "" {
+		f.output = weekPage(r.Service, r.Week)
 	}
 	var page bytes.Buffer
 	if err := weekpage.Write(&page, r, weekpage.Options{GeneratedAt: pages.DateOf(r)}); err != nil {
@@ -83,10 +91,13 @@ func (f *reportFlags) ofService() error {
 	}
 	if f.output != "-" {
 		fmt.Fprintln(terminal.Product(f.App.Writer), r.Sums.Sentence)
-		f.Tell("report of %s, week %s, in %s: open it in any browser", r.Service, r.Week, f.output)
+		f.Tell("report of %s, week %s, in %s: %s", r.Service, r.Week, f.output, f.shown())
 	}
 	return f.gate(r)
 }
+
+// weekPage is the name of a page that nobody named.
+func weekPage(service, week string) string { return filepath.Base(service + "-" + week + ".html") }
 
 // doing shows on a terminal what the report waits for: the first one of a service takes minutes.
 func (f *reportFlags) doing() (told func(string), end func()) {
@@ -124,11 +135,18 @@ func writeSummary(dir string, r *week.Report) error {
 	if err != nil {
 		return err
 	}
+	slack, err := weekpage.SummarySlack(r)
+	if err != nil {
+		return err
+	}
 	pictures, err := weekpage.Pictures(r)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(userfile.WholeBytes(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), userfile.WholeBytes(filepath.Join(dir, "summary.json"), json))
+	for name, content := range map[string][]byte{"summary.md": weekpage.Summary(r), "summary.txt": weekpage.SummaryText(r), "summary.html": weekpage.SummaryHTML(r),
+		"summary.slack.json": slack, "summary.json": json} {
+		err = errors.Join(err, userfile.WholeBytes(filepath.Join(dir, name), content))
+	}
 	for _, picture := range pictures {
 		err = errors.Join(err, userfile.WholeBytes(filepath.Join(dir, picture.Name), picture.PNG))
 	}

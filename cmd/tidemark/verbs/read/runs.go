@@ -4,7 +4,9 @@ package read
 // certificate is the list of findings on how well the client kept to its plan
 // (queries/marts/certificate.sql).
 //
-// Exit codes: 0, also for an invalid run: the verb reports, and replay has judged.
+// With --slo it judges the run, or the result of another tool, anew: judge.go.
+//
+// Exit codes: 0, also for an invalid run: the verb reports, and replay has judged. With --slo those of judge.go.
 
 import (
 	"context"
@@ -20,20 +22,37 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+type runsFlags struct {
+	kit.Call
+	slo string
+}
+
 func RunsCommand() *cli.Command {
-	c := &kit.Call{}
+	f := &runsFlags{}
 	return &cli.Command{
 		Name:      "runs",
-		Usage:     "list the runs; with one named, its verdict and certificate",
-		ArgsUsage: "[RUN]",
+		Aliases:   []string{"judge"},
+		Usage:     "list the runs; the verdict on one, by any SLO with --slo",
+		ArgsUsage: "[RUN | SOURCE | SOURCE#POINT]",
 		Description: `A run is named by its id, or by its name (replay --name) or the end of its id
 (azure-conv-0bff) where no other run has the same: the column run has what to
-type, --json the id.
+type, --json the id. With --slo FILE a run is judged by any SLO, and so are the
+requests of another tool, measurement by measurement: exits 0 where it is met,
+1 where it is not or more requests are needed to decide, 3 where the run is
+invalid.
 
 Example:
-  tidemark runs --json`,
-		Flags:  c.TableFlags(),
-		Action: c.Do(func() error { return runRuns(c) }),
+  tidemark runs --json
+  tidemark runs RUN --slo slo.yaml`,
+		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "slo", Usage: "judge the run or source by the SLO in this YAML `FILE`", Destination: &f.slo},
+		),
+		Action: f.Do(func() error {
+			if f.IsGiven("slo") {
+				return f.judge()
+			}
+			return runRuns(&f.Call)
+		}),
 	}
 }
 

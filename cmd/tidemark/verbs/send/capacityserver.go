@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/capacity/live"
@@ -72,6 +73,13 @@ func (s *search) onServer() (capacity.Answer, error) {
 	if program := s.before; program != "" {
 		s.server.Before = func(ctx context.Context, scale float64) error { return before(ctx, &s.Call, program, scale) }
 	}
+	tellFaults(&s.Call, s.Runs)
+	var told sync.Map // each run finds the same
+	s.server.Settings.Tell = func(text string) {
+		if _, isTold := told.LoadOrStore(text, true); !isTold {
+			s.Tell("%s", text)
+		}
+	}
 	isSimulated, err := s.server.IsSimulated(s.Context)
 	if err != nil {
 		return capacity.Answer{}, err
@@ -79,10 +87,10 @@ func (s *search) onServer() (capacity.Answer, error) {
 	if isSimulated {
 		s.header.Origin = "simulated"
 	}
-	told := context.AfterFunc(s.Context, func() {
+	silent := context.AfterFunc(s.Context, func() {
 		s.Tell("stopping: open streams may finish; the same command goes on with this search; Ctrl-C again ends at once")
 	})
-	defer told()
+	defer silent()
 	return capacity.Search(s.Context, s.question, s.server, s.earlier, func(e capacity.Event) error {
 		if e.Kind == "run" {
 			s.Tell("run %d: %s", e.Run.Number, verdictInWords(e.Run.Verdict))

@@ -210,6 +210,7 @@ func (f *replayFlags) send(planPath, folder string, settings replay.Settings) er
 		return err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
+	tellFaults(&f.Call, f.Runs)
 	f.Tell("sending %s to %s; seed %d", f.load(settings.Mode, h), kit.ShownServers(settings), h.Seed)
 	shown, end := progress.Replay(f.Messages(), settings.Mode)
 	settings.Progress = shown

@@ -1,6 +1,6 @@
 package take
 
-// The verb purge removes sources and runs. internal/privacy rewrites the warehouse into
+// The verb "warehouse purge" removes sources and runs. internal/privacy rewrites the warehouse into
 // a new file without them and renames it, because DuckDB leaves deleted rows in its
 // free blocks, where anybody can read them. Nothing is removed while another process holds
 // the warehouse: Patiently waits.
@@ -32,7 +32,8 @@ type purgeFlags struct {
 func PurgeCommand() *cli.Command {
 	f := &purgeFlags{}
 	return &cli.Command{
-		Name:      "purge",
+		Name:      "warehouse purge",
+		Aliases:   []string{"purge"},
 		Usage:     "remove sources and runs, and really shrink the file",
 		ArgsUsage: "[NAME...] [--before DATE]",
 		Description: `Removes the source or run NAME, or everything ingested before a date: rows,
@@ -42,7 +43,7 @@ in it, and so is what is published, in every folder and bucket that the warehous
 remembers. Files that were read or written, copies and backups are not touched.
 
 Example:
-  tidemark purge --before 2026-08-01`,
+  tidemark warehouse purge --before 2026-08-01`,
 		Flags: f.TableFlags(
 			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z", Action: f.setBefore},
 		),
@@ -53,7 +54,7 @@ Example:
 // run opens no warehouse: internal/privacy replaces the file as a whole.
 func (f *purgeFlags) run() error {
 	if f.Args.Len() == 0 && f.before.IsZero() {
-		return hint.Misuse("purge: a name or --before is missing").Hint("tidemark purge --help")
+		return hint.Misuse("warehouse purge: a name or --before is missing").Hint("tidemark warehouse purge --help")
 	}
 	if err := f.NotASnapshot(); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (f *purgeFlags) setBefore(_ *cli.Context, text string) (err error) {
 			return nil
 		}
 	}
-	return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
+	return hint.Misuse("warehouse purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
 }
 
 // republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
@@ -106,7 +107,7 @@ func republish(c *kit.Call, emptied []string) {
 	ctx := context.WithoutCancel(c.Context)
 	for _, folder := range emptied {
 		if c.PublishedFolder() == published.Off {
-			c.Tell("what was published in %s is removed; \"tidemark publish\" publishes it again", folder)
+			c.Tell("what was published in %s is removed; \"tidemark warehouse publish\" publishes it again", folder)
 			continue
 		}
 		// A reader that found nothing published may have the warehouse open.
@@ -122,7 +123,7 @@ func republish(c *kit.Call, emptied []string) {
 func resend(c *kit.Call, buckets []objects.Address) {
 	for _, at := range buckets {
 		if c.PublishedFolder() == published.Off {
-			c.Tell("what was published in %s is removed; \"tidemark publish --publish %s\" publishes it again", at, at)
+			c.Tell("what was published in %s is removed; \"tidemark warehouse publish --publish %s\" publishes it again", at, at)
 		} else if _, err := published.Send(c.Context, c.Warehouse, at, kit.Version, false, false); err != nil {
 			c.Warn(err)
 		}
