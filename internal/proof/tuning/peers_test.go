@@ -38,7 +38,7 @@ func (s *seed) method(name string) *method {
 	return &method{seed: s, name: name, started: -1, best: map[int]float64{}}
 }
 
-// spend starts a candidate's server where another one serves.
+// start starts a candidate's server where another one serves.
 func (m *method) start(i int) {
 	if m.started != i {
 		m.minutes += startMinutes * float64(m.gpus(i))
@@ -78,15 +78,15 @@ func (m *method) front() (front []int) {
 	return front
 }
 
-// peerRates are the rates between which the peers look: a factor of four on each side of what the model expects of the baseline.
-func (s *seed) peerRates(expected float64) (low, high float64) { return expected / 4, expected * 4 }
+// peerBudget is after how many GPU-minutes a peer ends.
+const peerBudget = 1200.0
 
 const halvings = 5 // of the range of rates, for each candidate: to 4 % on each side
 
 // bisect takes candidates in an order, and halves the range of rates of each, as SGLang's benchmark does.
-func (m *method) bisect(ctx context.Context, order []int, expected, budget float64) error {
+func (m *method) bisect(ctx context.Context, order []int, lowest, highest float64) error {
 	for _, i := range order {
-		low, high := m.peerRates(expected)
+		low, high := lowest, highest
 		for range halvings {
 			perS := math.Sqrt(low * high)
 			got, err := m.try(ctx, i, perS)
@@ -99,7 +99,7 @@ func (m *method) bisect(ctx context.Context, order []int, expected, budget float
 				high = perS
 			}
 		}
-		if m.minutes > budget {
+		if m.minutes > peerBudget {
 			return nil
 		}
 	}
@@ -131,12 +131,11 @@ func (s *seed) eight() (order []int) {
 }
 
 // optuna lets one of its samplers choose settings and a rate. It is told of each load its throughput, its cost, and how far it is from the SLO.
-func (m *method) optuna(ctx context.Context, sampler string, expected, budget float64) error {
+func (m *method) optuna(ctx context.Context, sampler string, low, high float64) error {
 	var sizes []int
 	for _, k := range m.file.Knobs {
 		sizes = append(sizes, len(k.Values))
 	}
-	low, high := m.peerRates(expected)
 	about, err := json.Marshal(map[string]any{"sampler": sampler, "seed": m.number, "sizes": sizes, "low": low, "high": high})
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func (m *method) optuna(ctx context.Context, sampler string, expected, budget fl
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	err = m.converse(ctx, bufio.NewScanner(out), in, budget)
+	err = m.converse(ctx, bufio.NewScanner(out), in)
 	in.Close()
 	if waited := cmd.Wait(); err == nil {
 		err = waited
@@ -162,9 +161,9 @@ func (m *method) optuna(ctx context.Context, sampler string, expected, budget fl
 	return err
 }
 
-// converse answers one line for each line "candidate rate" until the budget is spent.
-func (m *method) converse(ctx context.Context, asks *bufio.Scanner, answers io.Writer, budget float64) error {
-	for m.minutes < budget && asks.Scan() {
+// converse answers one line for each line "candidate rate" until the peers' budget is spent.
+func (m *method) converse(ctx context.Context, asks *bufio.Scanner, answers io.Writer) error {
+	for m.minutes < peerBudget && asks.Scan() {
 		var i int
 		var perS float64
 		if _, err := fmt.Sscan(asks.Text(), &i, &perS); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/tune"
 )
-
-const peerBudget = 1200.0 // GPU-minutes
 
 // race is tune's own strategy, stage one with the model as it is and then the race, by the code that the verb runs.
 func (m *method) race(ctx context.Context, rows []tune.Row) (ended string, err error) {
@@ -82,9 +79,9 @@ func (m *method) expected(rows []tune.Row) (front []int) {
 	return front
 }
 
-// run plays every method on a seed, and says the truth of all candidates.
-func (s *seed) run(ctx context.Context, methods []string, say func(any)) error {
-	rows, err := s.file.Rehearse(ctx, s.candidates, func(i int, _ *tune.Candidate) (tune.Modelled, error) {
+// ranked is stage one.
+func (s *seed) ranked(ctx context.Context) ([]tune.Row, error) {
+	return s.file.Rehearse(ctx, s.candidates, func(i int, _ *tune.Candidate) (tune.Modelled, error) {
 		return tune.Modelled{Question: s.question(i), USDPerHour: s.usdPerHour[i]}, nil
 	}, func(chosen []tune.Candidate) (bands []float64, err error) {
 		for _, c := range chosen {
@@ -92,33 +89,38 @@ func (s *seed) run(ctx context.Context, methods []string, say func(any)) error {
 		}
 		return bands, nil
 	}, func(string, int, int) {})
+}
+
+// run plays one method, and says what it found and when.
+func (s *seed) run(ctx context.Context, name string, say func(any)) error {
+	m, began, ended := s.method(name), time.Now(), "the budget is used up"
+	expected, err := capacity.Rehearse(ctx, s.question(0))
 	if err != nil {
 		return err
 	}
-	for _, name := range methods {
-		began, ended := time.Now(), ""
-		m := s.method(name)
-		switch name {
-		case "tune":
+	low, high := *expected.RatePerS/4, *expected.RatePerS*4 // between which the peers look
+	switch name {
+	case "truth":
+		return s.sayTruth(ctx, say)
+	case "tune":
+		var rows []tune.Row
+		if rows, err = s.ranked(ctx); err == nil {
 			ended, err = m.race(ctx, rows)
-		case "grid":
-			err = m.bisect(ctx, s.inOrder(), rows[0].RatePerS, peerBudget)
-		case "random":
-			err = m.bisect(ctx, s.shuffled(), rows[0].RatePerS, peerBudget)
-		case "eight":
-			err = m.bisect(ctx, s.eight(), rows[0].RatePerS, peerBudget)
-		default:
-			err = m.optuna(ctx, name, rows[0].RatePerS, peerBudget)
 		}
-		if err != nil {
-			return err
-		}
-		for _, one := range m.trail {
-			say(one)
-		}
-		say(map[string]any{"seed": s.number, "method": name, "loads": m.loads, "ended": ended, "took_s": time.Since(began).Seconds()})
+	case "grid":
+		err = m.bisect(ctx, s.inOrder(), low, high)
+	case "random":
+		err = m.bisect(ctx, s.shuffled(), low, high)
+	case "eight":
+		err = m.bisect(ctx, s.eight(), low, high)
+	default:
+		err = m.optuna(ctx, name, low, high)
 	}
-	return nil
+	for _, one := range m.trail {
+		say(one)
+	}
+	say(map[string]any{"seed": s.number, "method": name, "loads": m.loads, "ended": ended, "took_s": time.Since(began).Seconds()})
+	return err
 }
 
 func (s *seed) sayTruth(ctx context.Context, say func(any)) error {
@@ -168,14 +170,10 @@ func TestStudy(t *testing.T) {
 			free <- struct{}{}
 			defer func() { <-free }()
 			s := newSeed(c, uint64(number+1))
-			if at := slices.Index(methods, "truth"); at >= 0 {
-				if err := s.sayTruth(t.Context(), say); err != nil {
-					t.Error(err)
+			for _, name := range methods {
+				if err := s.run(t.Context(), name, say); err != nil {
+					t.Errorf("seed %d, %s: %v", s.number, name, err)
 				}
-			}
-			rest := slices.DeleteFunc(slices.Clone(methods), func(name string) bool { return name == "truth" })
-			if err := s.run(t.Context(), rest, say); err != nil {
-				t.Errorf("seed %d: %v", s.number, err)
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 		t.Remark("rejected: %d %s", c.Count, c.Why)
 	}
 	if n := t.race.Left(); n > 0 {
-		t.Remark("%s may be better and had no start: give budget.starts more.", show.Things(n, "candidate", "candidates"))
+		t.Remark("%s may be better and had no start: a larger budget has room for them.", show.Things(n, "candidate", "candidates"))
 	}
 	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries), "start", "starts"), ended)
 	t.Remark("%s", t.verdict(finished, knee))
