@@ -90,7 +90,7 @@ func (c StepCost) corners(ctx context.Context) (all []corner, err error) {
 // burst is how long the server works on one.
 func (c StepCost) burst(ctx context.Context, one corner) (takes time.Duration, err error) {
 	requests := slices.Repeat([]plan.Request{{InputTokens: one.prompt, OutputTokens: calibrationAnswer}}, one.batch)
-	err = playAll(ctx, c.alone(), requests, func(r *rehearsal.Request) error {
+	err = rehearsal.PlayAll(ctx, c.alone(), requests, func(r *rehearsal.Request) error {
 		takes = max(takes, r.Last)
 		return nil
 	})

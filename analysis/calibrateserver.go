@@ -317,7 +317,7 @@ func (r *serverRun) play(ctx context.Context, cost StepCost) (byClass, error) {
 		s.Mode, s.MaxConcurrency = "closed", r.closed
 	}
 	played := byClass{}
-	err := playAll(ctx, s, r.requests, func(q *rehearsal.Request) error {
+	err := rehearsal.PlayAll(ctx, s, r.requests, func(q *rehearsal.Request) error {
 		if r.isFirst[q.Seq] || q.Failure != "" {
 			return nil
 		}

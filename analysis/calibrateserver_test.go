@@ -70,13 +70,7 @@ func playedRows(t *testing.T, run string, settings rehearsal.Settings, requests 
 	t.Helper()
 	var rows insertedRows
 	settings.Engine.MaxModelLen = 32768
-	err := rehearsal.Play(t.Context(), settings, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
+	err := rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
 		rows.add(run, r)
 		return nil
 	})

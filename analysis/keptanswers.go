@@ -68,16 +68,20 @@ func (a *Answers) Rehearse(ctx context.Context, q capacity.Question, d deploymen
 	if err != nil || at != nil {
 		return answer, err
 	}
-	if answer, err = capacity.Rehearse(ctx, q); err != nil {
-		return answer, err
+	if answer, err = capacity.Rehearse(ctx, q); err == nil {
+		a.Add(key, q, d, w, answer)
 	}
+	return answer, err
+}
+
+// Add takes in an answer that was rehearsed by the caller, under the key of Earlier.
+func (a *Answers) Add(key string, q capacity.Question, d deployment.Deployment, w capacity.Span, answer capacity.Answer) {
 	asked := a.Asked
 	asked.Schema, asked.AnswerKey, asked.Origin, asked.By = CapacitySchema, key, "rehearsed", "sessions"
 	asked.Deployment, asked.Window, asked.Mode = d, w, q.Mode
 	asked.Replicas, asked.Routing, asked.Seed, asked.MaxScale = q.Twin.Replicas, q.Twin.Routing, q.Seed, q.MaxScale
 	asked.StartedAt = time.Now().UTC().Format(time.RFC3339)
 	a.made = append(a.made, keptAnswer{asked, answer})
-	return answer, nil
 }
 
 // Earlier is the answer to a question that was rehearsed before, and when that was; at is nil where none was. The key names the question.

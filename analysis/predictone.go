@@ -111,7 +111,7 @@ func TogetherTTFT(ctx context.Context, db *sql.DB, p Point) (float64, error) {
 		requests[i] = plan.Request{Seq: int64(i), InputTokens: max(1, int(math.Round(p.InputTokens))), OutputTokens: max(1, int(math.Round(p.OutputTokens)))}
 	}
 	var firsts []float64
-	err = playAll(ctx, s, requests, func(q *rehearsal.Request) error {
+	err = rehearsal.PlayAll(ctx, s, requests, func(q *rehearsal.Request) error {
 		if q.Failure == "" {
 			firsts = append(firsts, (q.First - q.Sent).Seconds())
 		}

@@ -14,7 +14,6 @@ import (
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
-	"tidemark/replay/plan"
 )
 
 // StepCost is the step macros (queries/macros/step.sql) of one deployment, evaluated once, so that a simulator can ask for millions of
@@ -264,16 +263,6 @@ func (c StepCost) alone() rehearsal.Settings {
 	s := rehearsal.Settings{Engine: c.Engine()}
 	s.Engine.MaxModelLen = s.Engine.KVBlocks * s.Engine.BlockSize
 	return s
-}
-
-func playAll(ctx context.Context, s rehearsal.Settings, requests []plan.Request, over func(*rehearsal.Request) error) error {
-	return rehearsal.Play(ctx, s, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, over)
 }
 
 // roof is macros.roof_s: the time for streaming weights and for arithmetic under a soft roofline, (w^p + c^p)^(1/p).

@@ -149,7 +149,7 @@ type answered struct {
 }
 
 func play(ctx context.Context, settings rehearsal.Settings, requests []plan.Request) (all []answered, err error) {
-	err = playAll(ctx, settings, requests, func(r *rehearsal.Request) error {
+	err = rehearsal.PlayAll(ctx, settings, requests, func(r *rehearsal.Request) error {
 		if r.Failure != "" {
 			return nil
 		}

@@ -30,7 +30,16 @@ func (p *page) functions() template.FuncMap {
 		"experiments": p.experiments, "tails": p.tails, "compared": p.compared, "scaled": scaled, "brief": func(name string) string { return shortened(name, 14) }, "worst": p.worst, "shares": shares, "fitted": fitted,
 		"objectives": func(run Run, metric string, factor float64) []any { return run.limits(metric, factor) },
 		// telling
-		"certificate": p.certified, "slice": func(run Run) (slice, error) { return p.slice(&run) },
+		"certificate": p.certified, "lintRun": func(run Run) (analysis.Lint, error) { return analysis.LintRuns(p.ctx, p.db, run.ID) },
+		"lintBeside": func(runs []Run) (analysis.Lint, error) { return analysis.LintBeside(p.ctx, p.db, idsOf(runs)...) },
+		"lintResults": func(sources []any) (analysis.Lint, error) {
+			var names []string
+			for _, name := range sources {
+				names = append(names, fmt.Sprint(name))
+			}
+			return analysis.LintResults(p.ctx, p.db, names...)
+		},
+		"slice":     func(run Run) (slice, error) { return p.slice(&run) },
 		"distance":  func(v any) string { n, _ := number(v); return show.Distance(n) },
 		"limitText": func(metric, v any) string { return limitText(metric, v) },
 		"heading":   p.heading, "tight": tight, "table": func(r *Result, caption string) Table { return r.shown(caption) },
@@ -116,4 +125,11 @@ func (run Run) limits(metric string, factor float64) []any {
 func limitText(metric, v any) string {
 	atMost, _ := number(v)
 	return limitOf(analysis.Objective{Metric: fmt.Sprint(metric), AtMost: atMost})
+}
+
+func idsOf(runs []Run) (ids []string) {
+	for _, run := range runs {
+		ids = append(ids, run.ID)
+	}
+	return ids
 }

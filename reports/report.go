@@ -30,7 +30,7 @@ import (
 // Options choose what a report is about.
 type Options struct {
 	RunIDs      []string  // in reading order; empty without Sources: every run, oldest first
-	Sources     []string  // results of other tools and searches for capacity (by id or by source), by name or by a pattern such as "serve-*"; in a warehouse without runs empty means all
+	Sources     []string  // results of other tools, studies and searches for capacity (by id or by source), by name or by a pattern such as "serve-*"; in a warehouse without runs empty means all
 	Title       string    // empty: from the runs' names
 	GeneratedAt time.Time // goes into a meta tag, never into the text; zero: left out
 	Version     string    // of the program, for the same place
@@ -107,7 +107,7 @@ func (p *page) find() (err error) {
 	return nil
 }
 
-// findSources finds the results of other tools and the searches for capacity that patterns name, in the order of their names.
+// findSources finds the results of other tools, the studies and the searches for capacity that patterns name, in the order of their names.
 func (p *page) findSources(patterns []string) (err error) {
 	if len(patterns) == 0 {
 		return nil
@@ -116,8 +116,11 @@ func (p *page) findSources(patterns []string) (err error) {
 	if err != nil {
 		return err
 	}
-	known, err := ask(p.ctx, p.db, "staging.points", `select distinct source_name
+	known, err := ask(p.ctx, p.db, "staging.points", `select source_name
 from staging.points
+union
+select study
+from staging.configurations
 order by source_name`)
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ order by source_name`)
 	names = slices.Compact(names)
 	for _, pattern := range patterns {
 		if !isFound[pattern] && pattern != "*" {
-			return hint.Misuse("no result and no search for capacity named %q", pattern).Hint("%s", hint.Known("search or result", names, pattern))
+			return hint.Misuse("no result, study or search for capacity named %q", pattern).Hint("%s", hint.Known("search, study or result", names, pattern))
 		}
 	}
 	return nil

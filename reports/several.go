@@ -220,6 +220,19 @@ where list_contains($1, source_name)`, p.Sources)
 		return first{}, m, err
 	}
 	best, isKnown := number(r.At(0, "best_per_s"))
+	study, err := ask(p.ctx, p.db, "marts.configurations", `select
+    study,
+    headline
+from marts.configurations
+where list_contains($1, study)
+    and place = 0`, p.Sources)
+	if err != nil {
+		return first{}, m, err
+	}
+	if study.Len() == 1 && len(p.Sources) == 1 {
+		m.Name = "Study " + study.texts("study")[0]
+		return first{Headline: strings.TrimSuffix(study.texts("headline")[0], ".")}, m, nil
+	}
 	if kinds, _ := number(r.At(0, "kinds")); !isKnown || kinds > 1 { // the most of unlike things is nobody's
 		return first{Headline: m.Name}, m, nil
 	}

@@ -37,14 +37,21 @@ type curve struct {
 // takes minutes to play.
 const farAbove = 0.7
 
-// look finds the limit that binds roughly, from all objectives at once.
+// look finds the limit that binds roughly, from all objectives at once and from a quarter of the requests.
 func (c *curve) look(guess float64) {
-	q := c.twin.q
+	q, requests := c.twin.q, c.requests
+	c.requests /= 4
+	defer func() { c.requests = requests }()
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
 	n := max(least, min(most, int(math.Round(guess/curveStep))))
-	if low, high := c.bracket(c.worst, n, least, most, 2, 0); low >= least && high <= most {
-		c.binds = float64(high) * curveStep
+	if _, high := c.bracket(c.worst, n, least, most, 2, 0); high <= most {
+		c.binds = float64(max(high, least)) * curveStep
 	}
+}
+
+// canBind says whether an objective is missed where the limit that binds was found roughly: one that is not has its own limit above that.
+func (c *curve) canBind(objective int) bool {
+	return math.IsInf(c.binds, 0) || c.at(place{int(math.Round(c.binds / curveStep)), 0})[objective].excess > 0
 }
 
 // worst is the largest excess of all objectives at a multiple.

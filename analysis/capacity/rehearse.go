@@ -8,16 +8,13 @@ import (
 	"tidemark/internal/show"
 )
 
-// rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
-const rehearsedPrecision = 0.03
-
 // MostScale is the largest multiple that a curve may be asked about: it looks a little beyond, and plans are made at most 1,000 times as dense.
 const MostScale = 750
 
 // halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
 func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
 
-// Rehearse finds the limit of the twin, without a server. Its interval is that of the draws and, where the twin's band is known, of how far a
+// Rehearse finds the limit of the twin, without a server. Where the seeds leave more than the asked precision, more are played. The interval is that of the draws and, where the twin's band is known, of how far a
 // real server may be from it: the limits of servers that are as much slower and faster.
 func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	q, err := q.settled()
@@ -29,14 +26,16 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, q.curveRequests/2)
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
-	guess, wanted := 0.0, math.Log1p(min(q.Precision, rehearsedPrecision))
-	c.curve.look(guess)
+	guess, wanted := 0.0, math.Log1p(q.Precision)
+	if c.curve.look(guess); !math.IsInf(c.curve.binds, 0) {
+		guess = c.curve.binds
+	}
 	for j, o := range q.Objectives {
 		if o.Metric == metric.FailureRatio {
 			continue
 		}
 		l := c.curve.limit(j, 0, guess)
-		for halfOf(l) > wanted && c.curve.deepen(j, 0) {
+		for halfOf(l) > wanted && l.lnScale-halfOf(l) <= c.curve.binds && c.curve.deepen(j, 0) { // what cannot bind need not be exact
 			l = c.curve.limit(j, 0, l.lnScale)
 		}
 		half := halfOf(l)
@@ -91,7 +90,7 @@ func (s *search) widen(e *estimate) error {
 		c.curve.look(e.ln - ln)
 		least := math.Inf(1)
 		for j, o := range q.Objectives {
-			if o.Metric != metric.FailureRatio {
+			if o.Metric != metric.FailureRatio && c.curve.canBind(j) {
 				least = min(least, c.curve.limit(j, 0, e.ln-ln).lnScale)
 			}
 		}

@@ -152,17 +152,29 @@ func (f *File) readTraffic(where string, node *yamlfile.Node) error {
 
 // readDeployment reads the fields of a deployment, one value each.
 func (f *File) readDeployment(where string, node *yamlfile.Node) error {
+	if err := DeploymentFields(&f.Base, "under space").Read(where, node); err != nil {
+		return err
+	}
+	f.Base = f.Base.Normal()
+	if err := f.Base.Check(); err != nil {
+		return yamlfile.Errorf(node, "%s: %w", where, err)
+	}
+	return nil
+}
+
+// DeploymentFields are the keys of a deployment in a file, model for its catalog_model. Several values belong elsewhere: the error says where.
+func DeploymentFields(into *deployment.Deployment, elsewhere string) yamlfile.Fields {
 	fields := yamlfile.Fields{}
 	for _, of := range deployment.Fields {
 		set := func(where string, node *yamlfile.Node) error {
 			var text string
 			if len(node.Content) > 0 {
-				return yamlfile.Errorf(node, "%s: has several values: what varies belongs under space", where)
+				return yamlfile.Errorf(node, "%s: has several values: what varies belongs %s", where, elsewhere)
 			}
 			if err := yamlfile.Text(&text)(where, node); err != nil {
 				return err
 			}
-			if err := of.Set(&f.Base, text); err != nil {
+			if err := of.Set(into, text); err != nil {
 				return yamlfile.Errorf(node, "%s: %w", where, err)
 			}
 			return nil
@@ -172,14 +184,7 @@ func (f *File) readDeployment(where string, node *yamlfile.Node) error {
 			fields["model"] = set
 		}
 	}
-	if err := fields.Read(where, node); err != nil {
-		return err
-	}
-	f.Base = f.Base.Normal()
-	if err := f.Base.Check(); err != nil {
-		return yamlfile.Errorf(node, "%s: %w", where, err)
-	}
-	return nil
+	return fields
 }
 
 // fixed are fields of a deployment that no flag of a server changes.

@@ -27,12 +27,13 @@ func price(rows []Row, groups map[string][]variant) {
 			case r.Full.Outcome == capacity.AboveMax && r.Full.RateLowPerS != nil:
 				r.RatePerS = *r.Full.RateLowPerS
 			}
-			r.USDPerMillion = r.costs(tokensPerRequest(v.q.Window))
+			r.USDPerMillion = AcceptedCost(*r.Full, TokensPerRequest(v.q.Window), r.RatePerS, r.USDPerHour)
 		}
 	}
 }
 
-func tokensPerRequest(window []plan.Request) float64 {
+// TokensPerRequest is the mean answer.
+func TokensPerRequest(window []plan.Request) float64 {
 	tokens := 0
 	for _, request := range window {
 		tokens += request.OutputTokens
@@ -40,21 +41,21 @@ func tokensPerRequest(window []plan.Request) float64 {
 	return float64(tokens) / float64(len(window))
 }
 
-// costs is what a million accepted output tokens cost at the row's rate, USD; nil: that is not known.
-func (r *Row) costs(tokensPerRequest float64) *float64 {
+// AcceptedCost is what a million accepted output tokens cost at a rate, USD; nil: that is not known.
+func AcceptedCost(a capacity.Answer, tokensPerRequest, ratePerS, usdPerHour float64) *float64 {
 	missed := 0.0
-	for _, share := range r.Full.Shares {
+	for _, share := range a.Shares {
 		if share.OfLimit == 1 {
 			for _, one := range share.Missed {
 				missed += one
 			}
 		}
 	}
-	perS := r.RatePerS * tokensPerRequest * max(0, 1-missed)
-	if r.USDPerHour <= 0 || perS <= 0 {
+	perS := ratePerS * tokensPerRequest * max(0, 1-missed)
+	if usdPerHour <= 0 || perS <= 0 {
 		return nil
 	}
-	usd := r.USDPerHour / (perS * 3600 / 1e6)
+	usd := usdPerHour / (perS * 3600 / 1e6)
 	return &usd
 }
 

@@ -3,11 +3,7 @@ package tune
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"tidemark/internal/hint"
@@ -26,7 +22,7 @@ type Log struct {
 	Starts     int              // begun, those that a kill ended too: they number logs
 	Left       *server.Identity // of a server that was not stopped
 	IsFinished bool
-	file       *userfile.Growing
+	file       *userfile.Journal
 	wall       func() time.Time
 }
 
@@ -46,46 +42,25 @@ type logLine struct {
 // OpenLog starts the journal at path, or goes on with the one that is there. With isFresh the journal that is there is kept beside the new
 // one, under the time.
 func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("tune: %w", err)
-	}
-	aside := ""
-	if isFresh {
-		aside = strings.TrimSuffix(path, ".jsonl") + wall().UTC().Format(".20060102-150405") + ".jsonl"
-	}
-	file, err := userfile.Grow(path, aside)
-	if errors.Is(err, userfile.ErrBusy) {
-		return nil, hint.Errorf("tune: %s: another process goes on with it", path).Hint("wait for it")
-	}
+	file, lines, err := userfile.OpenJournal(path, isFresh, wall())
 	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
 	l := &Log{file: file, wall: wall}
-	if err := l.begin(path, f); err != nil {
+	if err := l.begin(path, lines, f); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// begin reads what is there, or writes the first line. A last line without its end was cut by a kill.
-func (l *Log) begin(path string, f File) error {
-	text, err := userfile.ReadAll(path)
-	if err != nil {
-		return fmt.Errorf("tune: %w", err)
+// begin takes what is there, or writes the first line.
+func (l *Log) begin(path string, lines [][]byte, f File) error {
+	if isOfOther := len(lines) == 1 && !bytes.Contains(lines[0], []byte(f.SHA256)) && bytes.Contains(lines[0], []byte(logSchema)); isOfOther { // nothing was started of it
+		l.file.Clear()
+		lines = nil
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if err := l.file.Truncate(int64(len(whole))); err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
-	lines := bytes.Split(bytes.TrimSpace(whole), []byte("\n"))
-	if isOfOther := len(lines) == 1 && !bytes.Contains(whole, []byte(f.SHA256)) && bytes.Contains(whole, []byte(logSchema)); isOfOther { // nothing was started of it
-		if err := l.file.Truncate(0); err != nil {
-			return fmt.Errorf("tune: %w", err)
-		}
-		whole = nil
-	}
-	if len(whole) == 0 {
+	if len(lines) == 0 {
 		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: f.Name + "-" + l.wall().UTC().Format("20060102-150405"), Event: "begun"})
 	}
 	for n, line := range lines {
@@ -124,15 +99,11 @@ func (l *Log) take(entry logLine) {
 // add writes a line and waits until it is on disk.
 func (l *Log) add(line logLine) error {
 	line.At = l.wall().UTC().Format(time.RFC3339Nano)
-	text, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	if _, err := l.file.Write(append(text, '\n')); err != nil {
+	if err := l.file.Add(line); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
 	l.take(line)
-	return l.file.Sync()
+	return nil
 }
 
 // Starting, Started, Ended and Stopped each write a line.

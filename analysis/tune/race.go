@@ -86,7 +86,7 @@ func (f File) CheckBudget(q capacity.Question) error {
 
 // NewRace is a race of which nothing was started yet.
 func (f File) NewRace(rows []Row, q capacity.Question) *Race {
-	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: tokensPerRequest(q.Window)}
+	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: TokensPerRequest(q.Window)}
 }
 
 // usualScale is the largest multiple that a live search asks about at least.
@@ -477,7 +477,7 @@ func (r *Race) Finish() []Finisher {
 			rows[i].Full = t.Answer
 		}
 		if now.rate > 0 {
-			rows[i].USDPerMillion = rows[i].costs(r.TokensPerRequest)
+			rows[i].USDPerMillion = AcceptedCost(*rows[i].Full, r.TokensPerRequest, rows[i].RatePerS, rows[i].USDPerHour)
 			if before.rate > 0 {
 				off := now.rate/before.rate - 1
 				f.OffRatio = &off

@@ -188,13 +188,7 @@ func serveDemo(t *testing.T, out io.Writer, config engine.Config, perS float64) 
 	settings := rehearsal.Settings{Engine: config, KeepsTokens: true, Sample: func(_ time.Duration, _ int, c engine.Counts) {
 		running, waiting, used, samples = running+float64(c.Running), waiting+float64(c.Waiting), used+c.KVUsage, samples+1
 	}}
-	err := rehearsal.Play(t.Context(), settings, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, func(r *rehearsal.Request) error {
+	err := rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
 		put := func(name string, d time.Duration) { values[name] = append(values[name], d.Seconds()) }
 		put("time_to_first_token_seconds", r.First-r.Sent)
 		put("e2e_request_latency_seconds", r.Last-r.Sent)

@@ -114,9 +114,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(), send.TuneCommand(),
+			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(), send.TuneCommand(), send.StudyCommand(),
 			model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), model.CalibrateCommand(),
-			read.RunsCommand(), read.DiagnoseCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.DecideCommand(), read.ExportCommand(), read.SQLCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
+			read.RunsCommand(), read.DiagnoseCommand(), read.LintCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.DecideCommand(), read.ExportCommand(), read.SQLCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -18,7 +18,7 @@ type blockPool struct {
 	head   int32 // of the free list: least recently used
 	tail   int32
 	free   int
-	byHash map[uint64]int32 // first of the blocks with that hash
+	byHash index // first of the blocks with that hash
 
 	// The hash that the last lookup did not find. isStale says that it is there now, or that a block that was found is gone.
 	wanted    uint64
@@ -45,7 +45,7 @@ func newBlockPool(n int) *blockPool {
 
 // empty makes all blocks free and blank.
 func (p *blockPool) empty() {
-	*p = blockPool{size: p.size, blank: make([]int32, p.size), free: p.size, byHash: map[uint64]int32{}, isStale: true}
+	*p = blockPool{size: p.size, blank: make([]int32, p.size), free: p.size, isStale: true}
 	for i := range p.blank {
 		p.blank[i] = int32(p.size - 1 - i)
 	}
@@ -96,8 +96,7 @@ func (p *blockPool) dropFree(i int32) {
 
 // find returns the first of the cached blocks with that hash.
 func (p *blockPool) find(hash uint64) (int32, bool) {
-	i, isThere := p.byHash[hash]
-	return i, isThere
+	return p.byHash.get(hash)
 }
 
 // watch forgets an earlier lookup and notes another: the blocks that were found, and the hash after them.
@@ -191,9 +190,9 @@ func (p *blockPool) remember(i int32, hash uint64) {
 	}
 	b.hash, b.isCached, b.twin = hash, true, noBlock
 	p.isStale = p.isStale || p.hasWanted && hash == p.wanted
-	first, ok := p.byHash[hash]
-	if !ok {
-		p.byHash[hash] = i
+	first, isThere := p.byHash.get(hash)
+	if !isThere {
+		p.byHash.set(hash, i)
 		return
 	}
 	b.twin = p.blocks[first].twin
@@ -209,7 +208,7 @@ func (p *blockPool) forget(i int32) {
 	}
 	b.isCached = false
 	p.isStale = p.isStale || b.isWatched
-	if first := p.byHash[b.hash]; first != i {
+	if first, _ := p.byHash.get(b.hash); first != i {
 		for p.blocks[first].twin != i {
 			first = p.blocks[first].twin
 		}
@@ -217,10 +216,10 @@ func (p *blockPool) forget(i int32) {
 		return
 	}
 	if b.twin == noBlock {
-		delete(p.byHash, b.hash)
+		p.byHash.remove(b.hash)
 		return
 	}
-	p.byHash[b.hash] = b.twin
+	p.byHash.set(b.hash, b.twin)
 }
 
 // reset forgets all cached blocks. Like vLLM it refuses while any block is in

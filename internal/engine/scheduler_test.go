@@ -149,9 +149,9 @@ func (r *rig) checkBlocks() {
 	if free != 0 || p.free < 0 {
 		r.t.Fatalf("the free list is off by %d", free)
 	}
-	for hash, first := range p.byHash {
-		for i := first; i != noBlock; i = p.blocks[i].twin {
-			if !p.blocks[i].isCached || p.blocks[i].hash != hash {
+	for _, s := range p.byHash.slots {
+		for i := s.block - 1; i != noBlock; i = p.blocks[i].twin {
+			if !p.blocks[i].isCached || p.blocks[i].hash != s.hash {
 				r.t.Fatalf("block %d is listed under a hash it does not have", i)
 			}
 		}

@@ -42,7 +42,7 @@ var textColumns = func() map[string]string {
 		operators: `kernel_rules.pattern kernel_rules.category model_configs.model model_configs.config model_configs.spec gpus.gpu
 			gpus.aliases prices.gpu prices.label points.tool_version points.engine points.engine_version documents.path
 			documents.content runs.document decisions.document capacities.header capacities.runs capacities.answer service_files.path service_files.content service_weeks.service service_weeks.document
-			service_files.service shape_capacities.document service_demands.service service_demands.document service_demands.samples samples.url sources.name sources.path sources.collection sources.licence sources.read_as`,
+			service_files.service shape_capacities.document studies.study studies.document service_demands.service service_demands.document service_demands.samples samples.url sources.name sources.path sources.collection sources.licence sources.read_as`,
 		ourOwn: `calibrations.run_id calibrations.run_ids calibrations.gpu calibrations.model calibrations.weight_format
 			calibrations.kv_format calibrations.engine calibrations.engine_version calibrations.name calibrations.format capacities.search_id service_weeks.week service_weeks.file_sha256 service_files.file_sha256 shape_capacities.capacity_key service_demands.week service_demands.demand_key
 			manifests.document decisions.decision_id decisions.run_id decisions.status requests.run_id requests.failure_detail runs.run_id samples.run_id step_joins.run_id rejects.reason sources.kind

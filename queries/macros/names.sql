@@ -127,3 +127,8 @@ create macro macros.gpu_spellings(gpu, aliases) as
 --   select macros.is_gpu('H100', 'H100 80GB HBM3', 'NVIDIA H100 80GB HBM3')
 create macro macros.is_gpu(gpu, aliases, wanted) as
     list_contains(macros.gpu_spellings(gpu, aliases), macros.gpu_spelling(wanted));
+
+-- Whether a setting of a server follows from its others, or is a result: it is no change that somebody made.
+--   select macros.is_derived_setting('num_gpu_blocks')
+create macro macros.is_derived_setting(setting) as
+    setting in ('num_gpu_blocks', 'kv_cache_tokens', 'block_size', 'model', 'simulates', 'cached_prompt_ratio');

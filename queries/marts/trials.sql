@@ -39,6 +39,7 @@ trials as (
         point,
         any_value(label) as label,
         any_value(settings) as settings,
+        count(*) filter (where not isnan(reached)) as numbers,
         map(list(name order by name), list(reached order by name)) as objectives
     from objectives
     group by
@@ -47,7 +48,7 @@ trials as (
         point
 ),
 
--- Trials that have every objective that a trial of their file has.
+-- Trials that have a number for every objective that a trial of their file has.
 whole as (
     select
         trials.source_id,
@@ -60,7 +61,7 @@ whole as (
         from objectives
         group by source_id
     ) as searched on searched.source_id = trials.source_id
-    where cardinality(trials.objectives) = searched.objectives
+    where trials.numbers = searched.objectives
 ),
 
 comparisons as (

@@ -97,3 +97,4 @@ insert into raw.service_files (service, file_sha256, path, content, source_ids, 
 
 insert into raw.decisions (decision_id, run_id, place, status, document) values
     ('first', 'one', 0, 'accepted', '{"reason": "least cost", "by": "ann", "at": "2026-11-21T12:00:00Z", "contract": {"name": "chat"}, "rule": "met: stop tuning", "path": [{"question": "is the run valid?", "answer": "yes"}]}');
+insert into raw.studies (study, source_ids, document) values ('settings', [1], '{"at_rate_per_s": 2, "headline": "no difference shown", "finished_at": "2026-11-21T12:00:00Z", "configurations": [{"step": "baseline", "configuration": "baseline", "origin": "rehearsed", "repeats": [{}], "rate_per_s": 2, "rate_low_per_s": 1.9, "rate_high_per_s": 2.1, "p99_tpot_s": 0.05, "gpus": 1}]}');

@@ -1,13 +1,9 @@
 package experiment
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"tidemark/internal/hint"
@@ -46,7 +42,7 @@ type Done struct {
 // but is never skipped.
 type Log struct {
 	SeriesID string // the same for all runs of the experiment
-	file     *userfile.Growing
+	file     *userfile.Journal
 	done     map[[2]int]Done
 	wall     func() time.Time
 }
@@ -62,58 +58,30 @@ type logLine struct {
 	*Done
 }
 
-// OpenLog starts the journal at path, or continues the one that is there. A last line without its
-// end was cut by a kill and is dropped: its step had not ended. With isFresh the journal that is
-// there is kept beside the new one, under the time.
+// OpenLog starts the journal at path, or continues the one that is there. With isFresh the journal that is there is kept beside the new
+// one, under the time.
 func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	aside := ""
-	if isFresh {
-		aside = strings.TrimSuffix(path, ".jsonl") + wall().UTC().Format(".20060102-150405") + ".jsonl"
-	}
-	file, err := userfile.Grow(path, aside)
-	if errors.Is(err, userfile.ErrBusy) {
-		return nil, hint.Errorf("experiment: %s: another process runs this experiment", path).Hint("wait for it")
-	}
+	file, lines, err := userfile.OpenJournal(path, isFresh, wall())
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	l := &Log{done: map[[2]int]Done{}, wall: wall, file: file}
-	if err := l.begin(path, f); err != nil {
+	if len(lines) == 0 {
+		l.SeriesID = f.Name + "-" + l.wall().UTC().Format("20060102-150405")
+		err = l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
+	} else if err = l.replay(lines, f); err != nil {
+		err = fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// begin reads what is there, or writes the first line.
-func (l *Log) begin(path string, f File) error {
-	text, err := userfile.ReadAll(path)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if len(whole) == 0 {
-		if err := l.file.Truncate(0); err != nil {
-			return fmt.Errorf("experiment: %w", err)
-		}
-		l.SeriesID = f.Name + "-" + l.wall().UTC().Format("20060102-150405")
-		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
-	}
-	if err := l.replay(whole, f); err != nil {
-		return fmt.Errorf("experiment: %s: %w", path, err)
-	}
-	if err := l.file.Truncate(int64(len(whole))); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
-}
-
 // replay reads what an earlier process has written.
-func (l *Log) replay(text []byte, f File) error {
-	for n, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+func (l *Log) replay(lines [][]byte, f File) error {
+	for n, line := range lines {
 		var entry logLine
 		if err := json.Unmarshal(line, &entry); err != nil {
 			return fmt.Errorf("line %d: not a line of a journal", n+1)
@@ -144,14 +112,10 @@ func (l *Log) Has(s Step) (Done, bool) {
 // add writes a line and waits until it is on disk.
 func (l *Log) add(line logLine) error {
 	line.At = l.wall().UTC().Format(time.RFC3339Nano)
-	text, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	if _, err := l.file.Write(append(text, '\n')); err != nil {
+	if err := l.file.Add(line); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	return l.file.Sync()
+	return nil
 }
 
 func (l *Log) started(s Step) error {

@@ -130,13 +130,7 @@ func limitOf(t testing.TB, engine engine.Config, replicas int, objectives []capa
 		planned := draw(math.Exp(ln) * float64(replicas))
 		misses := make([]float64, len(objectives))
 		n := 0.0
-		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, func(yield func(plan.Request, error) bool) {
-			for _, r := range planned {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}, func(r *rehearsal.Request) error {
+		err := rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, planned, func(r *rehearsal.Request) error {
 			n++
 			for j, o := range objectives {
 				value := r.TTFT()

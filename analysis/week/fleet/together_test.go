@@ -68,13 +68,7 @@ func TestAFleetOfOneSlotServers(t *testing.T) {
 func smallest(t *testing.T, server engine.Config, routing string, planned []plan.Request, objectives []capacity.Objective) int {
 	for n := 1; ; n++ {
 		late, all := make([]float64, len(objectives)), make([]float64, len(objectives))
-		err := rehearsal.Play(context.Background(), rehearsal.Settings{Engine: server, Replicas: n, Routing: routing}, func(yield func(plan.Request, error) bool) {
-			for _, r := range planned {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}, func(r *rehearsal.Request) error {
+		err := rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: server, Replicas: n, Routing: routing}, planned, func(r *rehearsal.Request) error {
 			for j, o := range objectives {
 				value := r.TTFT()
 				if o.Metric == metric.TPOT {

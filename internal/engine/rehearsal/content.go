@@ -1,8 +1,11 @@
 package rehearsal
 
 import (
+	"slices"
+
 	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
+	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
 
@@ -50,3 +53,27 @@ func (c contents) answer(t *schedule.Ticket) []int32 {
 }
 
 func answerID(id int32) uint64 { return splitmix.Mix(uint64(uint32(id)) ^ 0xa5e1) }
+
+// shared is the requests without the blocks at the end of their prompts that no other of them has: nobody finds those, and to keep
+// them takes most of a rehearsal of long prompts.
+func shared(requests []plan.Request) []plan.Request {
+	times := map[uint64]uint8{}
+	for i := range requests {
+		for _, id := range requests[i].Blocks {
+			times[id] = min(times[id]+1, 2)
+		}
+	}
+	if len(times) == 0 {
+		return requests
+	}
+	requests = slices.Clone(requests)
+	for i := range requests {
+		r := &requests[i]
+		n := len(r.Blocks)
+		for n > 0 && times[r.Blocks[n-1]] == 1 {
+			n--
+		}
+		r.Blocks = r.Blocks[:n]
+	}
+	return requests
+}

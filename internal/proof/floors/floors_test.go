@@ -37,6 +37,7 @@ var floor = map[string]int{
 	"analysis/tune":                          5,
 	"analysis/gate":                          6,
 	"analysis/decide":                        6,
+	"analysis/study":                         6,
 	"analysis/metric":                        -1,
 	"analysis/queueing":                      0,
 	"analysis/regression":                    0,

@@ -80,6 +80,9 @@ func (f *compareFlags) run() error {
 		for _, unusable := range append(rejected, comparison.Unusable...) {
 			f.Tell("%s", unusable)
 		}
+		if err := f.lint(ctx, w, comparison.Before[0], comparison.After[0]); err != nil {
+			return err
+		}
 		if ready == nil {
 			return f.print(comparison, why, comparison.Results)
 		}
@@ -95,6 +98,20 @@ func (f *compareFlags) run() error {
 		}
 		return cmp.Or(f.print(comparison, why, decision.ForPrograms()), gateEnding(decision))
 	})
+}
+
+// lint says in a line what is wrong with the first run of each side, and with comparing them.
+func (f *compareFlags) lint(ctx context.Context, w *warehouse.Warehouse, before, after string) error {
+	each, err := analysis.LintRuns(ctx, w.DB(), before, after)
+	if err != nil {
+		return err
+	}
+	beside, err := analysis.LintBeside(ctx, w.DB(), before, after)
+	if err != nil {
+		return err
+	}
+	f.Tell("lint: %s", each.And(beside).InBrief())
+	return nil
 }
 
 // print shows a comparison, to programs as this table; why are the reasons that --force overruled.

@@ -51,7 +51,7 @@ func ReportCommand() *cli.Command {
   tidemark report --service chat.yaml --week 2026-W47 --output chat.html`,
 		Flags: f.WarehouseFlags(append(f.serviceFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout", Destination: &f.output},
-			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each", Destination: &f.source},
+			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, the study of that name, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each", Destination: &f.source},
 			&cli.StringFlag{Name: "slo", Usage: "judge the runs by the SLO in this YAML `FILE`, whatever they were sent for", Destination: &f.slo},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE", Destination: &f.force},
 		)...),

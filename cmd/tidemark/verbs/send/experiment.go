@@ -170,22 +170,37 @@ type player struct {
 
 // play plays the rows and prints their table.
 func (p player) play(journal string) error {
-	if err := p.checkOptions(); err != nil {
+	seriesID, done, err := p.rows(journal)
+	if len(done) > 0 {
+		err = errors.Join(err, p.printSteps(seriesID, done))
+	}
+	if err = p.withLeft(err, done); err != nil && seriesID != "" && p.Verb == "experiment" {
+		p.Tell("the journal is in %s: the same command continues there", journal)
+	}
+	if err != nil {
 		return err
 	}
+	return experimentCode(p.file, done)
+}
+
+// rows plays the rows that are left and returns all that have ended.
+func (p player) rows(journal string) (seriesID string, done []experiment.Done, err error) {
+	if err := p.checkOptions(); err != nil {
+		return "", nil, err
+	}
 	if err := p.checkRows(); err != nil {
-		return err
+		return "", nil, err
 	}
 	if varied := p.file.Varied(); len(varied) > 1 {
 		p.Tell("note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
 	}
 	log, err := experiment.OpenLog(journal, p.file, p.isFresh, time.Now)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	defer log.Close()
 	p.Tell("experiment %s: %s", p.file.Name, p.file.Hypothesis)
-	done, err := experiment.Play(p.Context, p.file, log, experiment.Callbacks{
+	done, err = experiment.Play(p.Context, p.file, log, experiment.Callbacks{
 		Run: func(ctx context.Context, step experiment.Step, sent func(string) error) (experiment.Result, error) {
 			return p.playStep(ctx, log.SeriesID, step, sent)
 		},
@@ -194,21 +209,17 @@ func (p player) play(journal string) error {
 		},
 		Tell: func(line string) { p.Tell("%s", line) },
 	})
-	if len(done) > 0 {
-		err = errors.Join(err, p.printSteps(log.SeriesID, done))
-	}
-	if left := p.notIngested(done); left != nil && p.Context.Err() != nil {
-		p.Tell("%v; %s", left, hint.Of(left)) // after an interrupt the error itself is not printed
-	} else {
-		err = errors.Join(err, left)
-	}
-	if err != nil && p.Verb == "experiment" {
-		p.Tell("the journal is in %s: the same command continues there", journal)
-	}
-	if err != nil {
+	return log.SeriesID, done, err
+}
+
+// withLeft adds to an error that runs are not ingested yet. After an interrupt the error itself is not printed.
+func (p player) withLeft(err error, done []experiment.Done) error {
+	left := p.notIngested(done)
+	if left != nil && p.Context.Err() != nil {
+		p.Tell("%v; %s", left, hint.Of(left))
 		return err
 	}
-	return experimentCode(p.file, done)
+	return errors.Join(err, left)
 }
 
 // experimentCode is 3 if some row has no valid run, and 1 if no row met the SLO or,

@@ -117,9 +117,9 @@ type asked struct {
 	usdPerHour []float64
 }
 
-func twinOf(m analysis.Modelled, c tune.Candidate) capacity.Twin {
+func twinOf(m analysis.Modelled, isCached bool) capacity.Twin {
 	twin := analysis.RehearsedTwin(m.Engine, m.Deployment)
-	twin.Engine.EnablePrefixCaching = c.IsCached
+	twin.Engine.EnablePrefixCaching = isCached
 	return twin
 }
 
@@ -167,7 +167,7 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate, a asked) (
 			return tune.Modelled{Why: m.Why, USDPerHour: a.usdPerHour[i]}, nil
 		}
 		q := a.base.question
-		q.Twin = twinOf(m, *c)
+		q.Twin = twinOf(m, c.IsCached)
 		return tune.Modelled{Question: q, USDPerHour: a.usdPerHour[i]}, nil
 	}, f.bands, f.progress())
 }

@@ -72,7 +72,7 @@ func (t *tuning) run(rows []tune.Row) error {
 	t.race = t.file.NewRace(rows, t.asked.base.question)
 	for i, row := range rows { // in the order of the candidates
 		if row.Why == "" {
-			twin := twinOf(t.asked.modelled[i], row.Candidate)
+			twin := twinOf(t.asked.modelled[i], row.IsCached)
 			twin.AreSettingsCertain = false // a server says itself what it runs with
 			t.twins[row.Key()] = twin
 		}

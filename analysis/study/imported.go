@@ -1,0 +1,223 @@
+//go:build duckdb_arrow
+
+package study
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tidemark/analysis"
+	"tidemark/analysis/answers"
+	"tidemark/analysis/metric"
+	"tidemark/internal/hint"
+	"tidemark/internal/wildcard"
+)
+
+// Imported are the repeats of a configuration in results of other tools: at each rate the first measurement is of the first repeat. The SLO is
+// judged anew, on the single requests where a file has them, else on what it prints; the verdict of a tool counts for nothing.
+func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO, at, usdPerHour float64) ([]Measure, error) {
+	for _, o := range slo.Objectives {
+		switch {
+		case strings.HasSuffix(o.Metric, "_from_due"):
+			return nil, hint.Misuse("study: %s: %s: results of other tools do not say when a request was due", c.Name, o).Hint("judge them by %s, which is from sent", strings.TrimSuffix(o.Metric, "_from_due"))
+		case o.Class != "":
+			return nil, hint.Misuse("study: %s: %s: requests of other tools have no class", c.Name, o).Hint("leave the class out")
+		}
+	}
+	sources, err := sourcesOf(ctx, db, c)
+	if err != nil {
+		return nil, err
+	}
+	points, err := pointsOf(ctx, db, sources)
+	if err != nil {
+		return nil, err
+	}
+	repeats := map[int][]Level{}
+	seen := map[float64]int{}
+	for _, p := range points {
+		figures, err := figuresOf(ctx, db, p)
+		if err != nil {
+			return nil, err
+		}
+		if perS := figures["requests_per_s"]; p.RatePerS == 0 && perS != nil { // a closed loop: the rate that came of it
+			p.RatePerS = *perS
+		}
+		if !(p.RatePerS > 0) {
+			continue
+		}
+		p.TTFT, p.TPOT, p.ITL = figures[metric.TTFT+" p99"], figures[metric.TPOT+" p99"], figures[metric.ITL+" p99"]
+		p.judge(slo, figures)
+		repeats[seen[p.RatePerS]] = append(repeats[seen[p.RatePerS]], p.Level)
+		seen[p.RatePerS]++
+	}
+	var all []Measure
+	for n := range len(repeats) {
+		all = append(all, OfLevels(repeats[n], slo, at, usdPerHour, "imported"))
+	}
+	if len(all) == 0 {
+		return nil, hint.Misuse("study: %s: no measurement of %s has a rate", c.Name, strings.Join(c.Results, ", ")).Hint(`see them: tidemark sql "from marts.points"`)
+	}
+	return all, nil
+}
+
+// point is one measurement of another tool.
+type point struct {
+	Level
+	source string
+	place  int
+	failed *float64 // share of requests; nil: the file does not say
+}
+
+// pointsOf are the measurements of sources, in their order.
+func pointsOf(ctx context.Context, db *sql.DB, sources []string) (points []point, err error) {
+	err = answers.Each(ctx, db, `
+select
+    source_name,
+    point,
+    coalesce(case when load = 'open' then request_rate_per_s end, 0),
+    coalesce(total_output_tokens / nullif(completed, 0), output_tokens_asked, 0),
+    1 - completed / nullif(requests, 0)
+from staging.points
+where list_contains($1::varchar[], source_name)
+order by
+    list_position($1::varchar[], source_name),
+    point`, []any{sources}, func(scan func(...any) error) error {
+		p := point{Level: Level{Observed: map[string]float64{}, Outcome: analysis.Met}}
+		err := scan(&p.source, &p.place, &p.RatePerS, &p.OutputTokens, &p.failed)
+		points = append(points, p)
+		return err
+	})
+	return points, err
+}
+
+// judge compares what was observed with the bounds. What a file does not say is undecided.
+func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
+	for i, o := range slo.Objectives {
+		observed := p.failed
+		if o.Metric != metric.FailureRatio {
+			observed = figures[fmt.Sprintf("%s p%g", o.Metric, o.Percentile)]
+		}
+		switch {
+		case observed == nil || math.IsNaN(*observed):
+			if p.Outcome == analysis.Met {
+				p.Outcome = analysis.Undecided
+			}
+			continue
+		case *observed > o.AtMost:
+			p.Outcome = analysis.NotMet
+		}
+		p.Observed[slo.Searched()[i].String()] = *observed / max(o.AtMost, 1e-9)
+	}
+}
+
+// sourcesOf are the results that patterns name, each once, in the order of the patterns.
+func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {
+	var known []string
+	err = answers.Each(ctx, db, "select distinct source_name from staging.points order by source_name", nil, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		known = append(known, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, pattern := range c.Results {
+		before := len(chosen)
+		for _, name := range known {
+			if wildcard.Match(pattern, name) && !slices.Contains(chosen, name) {
+				chosen = append(chosen, name)
+			}
+		}
+		if len(chosen) == before {
+			return nil, hint.Misuse("study: line %d: %s: no result named %q in the warehouse", c.line, c.Name, pattern).Hint("%s", hint.Known("result", known, pattern))
+		}
+	}
+	return chosen, nil
+}
+
+// figuresOf are latencies of one measurement by metric and percentile, such as "tpot p99", seconds: by our definition where the tool has it.
+func figuresOf(ctx context.Context, db *sql.DB, p point) (map[string]*float64, error) {
+	figures := map[string]*float64{}
+	err := answers.Each(ctx, db, `
+with requests as (
+    select
+        result_requests.ttft_s,
+        result_requests.tpot_s,
+        result_requests.e2e_s,
+        result_requests.gaps_us
+    from staging.result_requests
+    inner join staging.points
+        on points.source_id = result_requests.source_id
+        and points.point = result_requests.point
+    where points.source_name = $1
+        and points.point = $2
+        and not result_requests.is_warm_up
+),
+
+samples as (
+    from requests select 'ttft' as metric, ttft_s as value_s
+    union all from requests select 'tpot', tpot_s
+    union all from requests select 'e2e', e2e_s
+    union all from requests select 'itl', unnest(gaps_us) / 1e6
+),
+
+spread as (
+    select
+        metric,
+        count(value_s) as samples,
+        unnest(quantile_cont(value_s, [0.5, 0.9, 0.95, 0.99])) as value_s,
+        unnest([50, 90, 95, 99]) as percentile
+    from samples
+    group by metric
+),
+
+computed as (
+    select
+        metric,
+        'p' || percentile as statistic,
+        value_s as value
+    from spread
+    where samples * (100 - percentile) >= 100
+),
+
+printed as (
+    select
+        regexp_replace(figures.quantity, '^(ttft|tpot|e2e|itl)_s$', '\1') as metric,
+        figures.statistic,
+        arg_max(figures.value, figures.definition_id in ('sent_to_first_token', 'after_first_token', 'chunk_gaps', 'sent_to_last_token', 'succeeded_over_run')) as value
+    from staging.figures
+    inner join staging.points
+        on points.source_id = figures.source_id
+        and points.point = figures.point
+    where points.source_name = $1
+        and points.point = $2
+        and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s')
+        and isfinite(figures.value)
+    group by
+        figures.quantity,
+        figures.statistic
+)
+
+select
+    case
+        when printed.metric = 'requests_per_s' then 'requests_per_s'
+        else coalesce(computed.metric, printed.metric) || ' ' || coalesce(computed.statistic, printed.statistic)
+    end,
+    coalesce(computed.value, printed.value)
+from computed
+full join printed
+    on printed.metric = computed.metric
+    and printed.statistic = computed.statistic`, []any{p.source, p.place}, func(scan func(...any) error) error {
+		var name string
+		var value *float64
+		err := scan(&name, &value)
+		figures[name] = value
+		return err
+	})
+	return figures, err
+}

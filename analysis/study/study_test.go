@@ -1,0 +1,209 @@
+//go:build duckdb_arrow
+
+package study
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/internal/hint"
+)
+
+func rehearsed(rates ...float64) (all []Measure) {
+	for _, rate := range rates {
+		all = append(all, Measure{Origin: "rehearsed", Rate: &rate, Low: 0.97 * rate, High: new(1.03 * rate)})
+	}
+	return all
+}
+
+// over is a repeat that met the SLO at one rate and missed it at another.
+func over(low, high float64) Measure {
+	m := Measure{Origin: "measured", Low: low}
+	if high > 0 {
+		m.High = &high
+	}
+	return m
+}
+
+func rowOf(name string, repeats ...Measure) Row {
+	return NewRow(Step{Name: name, IsControl: name == "noise"}, Configuration{Name: name, Replicas: 1}, 0, repeats)
+}
+
+// By hand: ln of 10, 11 and 12 has the mean ln 10.969 and a standard deviation of 0.0912; Student's t of 2 degrees is 2.920.
+func TestTheRateIsAnIntervalOverRepeats(t *testing.T) {
+	r := rowOf("x", rehearsed(10, 11, 12)...)
+	half := 2.920 * 0.0912 / math.Sqrt(3)
+	for _, c := range []struct{ got, want float64 }{{*r.Rate, 10.969}, {*r.RateLow, 10.969 * math.Exp(-half)}, {*r.RateHigh, 10.969 * math.Exp(half)}} {
+		if math.Abs(c.got/c.want-1) > 1e-3 {
+			t.Errorf("got %v, want %v", c.got, c.want)
+		}
+	}
+	if one := rowOf("x", rehearsed(10)...); *one.RateLow != 9.7 || *one.RateHigh != 10.3 {
+		t.Errorf("one repeat has its own interval: got %v to %v", *one.RateLow, *one.RateHigh)
+	}
+	grid := rowOf("x", over(2, 2.5), over(1.5, 2), over(2, 0))
+	if grid.RateHigh != nil || *grid.RateLow >= 2 {
+		t.Errorf("a repeat without a limit leaves none, and low ends have an interval: %v to %v", *grid.RateLow, grid.RateHigh)
+	}
+}
+
+func TestWhatRepeatsShow(t *testing.T) {
+	base := rowOf(Baseline, rehearsed(10, 20, 30)...)
+	for _, c := range []struct {
+		what    string
+		row     Row
+		base    Row
+		isShown bool
+	}{
+		{"draws differ by far more than the configurations, which are compared draw by draw", rowOf("x", rehearsed(11, 22.2, 32.8)...), base, true},
+		{"the ratio of draws holds 1", rowOf("x", rehearsed(11, 19, 31)...), base, false},
+		{"a control is on draws of its own: its interval overlaps", rowOf("noise", rehearsed(11, 22.2, 32.8)...), base, false},
+		{"three repeats over rates, each a step apart", rowOf("x", over(2.5, 3), over(2.5, 3), over(2.5, 3)), rowOf(Baseline, over(1.5, 2), over(1.5, 2), over(1.5, 2)), true},
+		{"one repeat a step apart: the rerun of one configuration was", rowOf("x", over(2, 2.5)), rowOf(Baseline, over(1.5, 2)), false},
+		{"the rate that one missed is where the other begins", rowOf("x", over(2, 2.5), over(2, 2.5)), rowOf(Baseline, over(1.5, 2), over(1.5, 2)), true},
+		{"the same step", rowOf("x", over(2, 2.5), over(2, 2.5)), rowOf(Baseline, over(2, 2.5), over(2, 2.5)), false},
+	} {
+		c.row.Beside(c.base)
+		if c.row.IsShown == nil || *c.row.IsShown != c.isShown {
+			t.Errorf("%s: shown is %v, want %v", c.what, c.row.IsShown, c.isShown)
+		}
+	}
+}
+
+func TestAStepEndsWithAVerdict(t *testing.T) {
+	up := &Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: Baseline}
+	step := func(h *Hypothesis, names ...string) (s Step) {
+		s.Name, s.Hypothesis, s.IfRefuted = "one", h, Stop
+		for _, name := range names {
+			s.Configurations = append(s.Configurations, Configuration{Name: name})
+		}
+		return s
+	}
+	rows := []Row{rowOf(Baseline, rehearsed(10, 20, 30)...), rowOf("more", rehearsed(11, 22.1, 33)...), rowOf("little", rehearsed(10.1, 20.2, 30.3)...),
+		rowOf("open", rehearsed(9, 22, 34)...), rowOf("less", rehearsed(9, 18, 27.1)...), rowOf("noise", rehearsed(300, 310, 290)...), rowOf("nothing", Measure{Why: "does not fit", High: new(0.0)})}
+	for _, c := range []struct {
+		what          string
+		step          Step
+		outcome, next string
+		says          string
+	}{
+		{"more", step(up, "more"), Held, "", "the largest rate within the SLO of more +10 % (+10 % to +11 %) against baseline"},
+		{"one of two is enough", step(up, "less", "more"), Held, "", "of more +10 %"},
+		{"a little more is not enough", step(up, "little"), NotHeld, Stop, "+1 %"},
+		{"it cannot be told", step(up, "open"), NotShown, "", NoDifference},
+		{"one of two cannot be told", step(up, "less", "open"), NotShown, "", ""},
+		{"down", step(&Hypothesis{Metric: "rate", Direction: "down", AtLeast: 0.05, Against: Baseline}, "less"), Held, "", "-10 %"},
+		{"what does not fit shows nothing", step(up, "nothing"), NotShown, "", "is not known of both"},
+		{"against another", step(&Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: "less"}, "more"), Held, "", "against less"},
+		{"a control that differs", Step{Name: "noise", IsControl: true, IfRefuted: Stop}, NotHeld, Stop, "may be chance"},
+	} {
+		v := c.step.Judge(rows)
+		if v.Outcome != c.outcome || v.Next != c.next || !strings.Contains(v.Words, c.says) {
+			t.Errorf("%s: got %q, next %q, %s", c.what, v.Outcome, v.Next, v.Words)
+		}
+	}
+	if said := Headline(rows[:3], analysis.SLO{}); !strings.HasPrefix(said, "10 % more requests/s within the SLO (+10 % to +11 %, 90 %) with more: ") {
+		t.Error(said)
+	}
+	wide := rows[1]
+	wide.GPUs, wide.PerGPU = 2, new(*wide.Rate/2)
+	wide.Beside(rows[0])
+	if math.Abs(*wide.Linear-0.55) > 1e-3 {
+		t.Errorf("twice the GPUs for 10 %% more: %v of linear", *wide.Linear)
+	}
+	if said := Headline([]Row{rows[0], wide}, analysis.SLO{}); !strings.HasPrefix(said, "No configuration takes more requests/s per GPU") {
+		t.Error(said)
+	}
+}
+
+// p99 are over their bounds: TPOT crosses first although TTFT ends further beyond.
+func TestWhatBindsIsWhatIsMissedFirst(t *testing.T) {
+	slo := analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 1}, {Metric: "tpot", Percentile: 99, AtMost: 0.06}}}
+	m := OfLevels([]Level{
+		{RatePerS: 2.5, Outcome: analysis.NotMet, Observed: map[string]float64{"p99 ttft": 3, "p99 tpot": 1.2}},
+		{RatePerS: 1.5, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.5, "p99 tpot": 0.9}, OutputTokens: 100},
+		{RatePerS: 2, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.6, "p99 tpot": 0.97}, OutputTokens: 100, TPOT: new(0.058)},
+		{RatePerS: 3, Outcome: analysis.Met, Observed: map[string]float64{"p99 tpot": 0.1}},
+	}, slo, 2, 36, "measured")
+	if m.Low != 2 || *m.High != 2.5 || m.Binding != "p99 tpot" || *m.TPOT != 0.058 {
+		t.Errorf("got %+v", m)
+	}
+	if want := 36 / (2 * 100 * 0.98 * 3600 / 1e6); math.Abs(*m.USD-want) > 1e-9 {
+		t.Errorf("cost: got %v, want %v", *m.USD, want)
+	}
+}
+
+func TestBuiltinStudiesCanBeRead(t *testing.T) {
+	for _, name := range Examples() {
+		f, err := Read(name)
+		if err != nil || f.Name != name {
+			t.Errorf("%s: %q, %v", name, f.Name, err)
+		}
+	}
+	f, _ := Read("vllm-settings")
+	configurations := 0
+	for _, s := range f.Steps {
+		if !s.IsControl {
+			configurations += len(s.Configurations)
+		}
+	}
+	if configurations != 7 {
+		t.Errorf("PLAN has seven configurations, this %d", configurations)
+	}
+	if a, b := f.Steps[1].Draw(0), f.Steps[2].Draw(0); a == b || b != f.Steps[0].Draw(0) {
+		t.Errorf("a control has draws of its own, all others share theirs: %d, %d", a, b)
+	}
+}
+
+func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.study.jsonl")
+	f := File{Name: "a", SHA256: "one"}
+	open := func(f File, seed uint64) (*Log, error) { return OpenLog(path, f, seed, false, time.Now) }
+	l, err := open(f, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range rehearsed(10, 11) {
+		if err := l.Measured(Place{"x", i}, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Close()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range text {
+		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := open(f, 1)
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", n, err)
+		}
+		if want := max(0, strings.Count(string(text[:n]), "\n")-1); len(l.done) != want {
+			t.Fatalf("after %d bytes: %d repeats, want %d", n, len(l.done), want)
+		}
+		l.Close()
+	}
+	os.WriteFile(path, text, 0o600)
+	for _, c := range []struct {
+		f    File
+		seed uint64
+	}{{File{Name: "a", SHA256: "two"}, 1}, {f, 2}} {
+		if _, err := open(c.f, c.seed); !hint.IsMisuse(err) || !strings.Contains(hint.Of(err), "--restart") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if l, err = open(f, 1); err != nil {
+		t.Fatal(err)
+	}
+	if m, has := l.Has(Place{"x", 1}); !has || *m.Rate != 11 {
+		t.Errorf("the second repeat: %v, %v", m, has)
+	}
+}
