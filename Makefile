@@ -88,6 +88,10 @@ forecast-backtest: ## forecasts of weekly peaks against what came: 150 seeded se
 headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds the truth: 200 seeded services (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
 
+tuning: $(EMPTY) ## tune beside a grid, random search and Optuna, over 240 candidates on servers whose law differs from the model's: 20 seeds in virtual time (an hour of CPU; a venv with Torch in the cache folder); prints the table of docs/tune.md
+	./internal/proof/tuning/setup.sh $(CACHE)
+	OMP_NUM_THREADS=1 TUNING_PYTHON=$(CACHE)/tuning/bin/python $(GO) test -tags "$(TAGS) coverage" ./internal/proof/tuning -run TestStudy -count=1 -v -timeout 300m
+
 twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows; pages of real traces beside what-if (twenty minutes of CPU)
 	TIDEMARK=$(CURDIR)/tidemark TIDEMARK_SHARED=$${TIDEMARK_SHARED:-$(CURDIR)/../shared} $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -count=1 -v -timeout 90m
 
@@ -121,7 +125,7 @@ test-release: $(EMPTY) ## a release made and looked at: the same twice, static, 
 	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/proof/release -count=1 -v -timeout 30m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
-	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/engine/... ./internal/vllmsim ./internal/serve ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
+	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/engine/... ./internal/vllmsim ./internal/serve ./analysis ./analysis/tune ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)
 	./internal/proof/peers/setup.sh
@@ -143,7 +147,7 @@ ALONE        := test-vllm
 SERIES       := ./analysis ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
-LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage twelve-weeks soak
+LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage tuning twelve-weeks soak
 
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md docs/evidence.html
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
@@ -161,6 +165,7 @@ paths-vllm-capacity      := internal/proof/realvllm analysis/capacity
 paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
 paths-headroom-coverage  := analysis/week/fleet
+paths-tuning             := internal/proof/tuning analysis/tune analysis/capacity internal/engine
 paths-twelve-weeks       := analysis/week internal/proof/weeks
 paths-soak               := replay ingest internal/store/warehouse internal/store/published internal/serve internal/privacy internal/proof/soak
 

@@ -46,6 +46,12 @@ type Question struct {
 	MaxLatenessS float64 // p99 beyond which the client spoilt a run; default 0.010
 }
 
+// Coarse plays so many requests at each point of the twin's curve, instead of 30,000: for studies that make hundreds of searches.
+func (q Question) Coarse(requests int) Question {
+	q.curveRequests = requests
+	return q
+}
+
 // Objective is one bound, as in an SLO file.
 type Objective struct {
 	Metric   string  `json:"metric"`             // of package metric

@@ -14,9 +14,10 @@ import (
 	"tidemark/internal/show"
 )
 
-// Stage two. The baseline and the candidates that may be on the front are started one after the other, and each is asked for its capacity by a
-// short search. What another one beats beyond both intervals is dropped. Of the others, those of which it is open whether another beats them
-// get longer searches, until that is decided or the budget ends.
+// Stage two. The baseline is started first, then always the candidate that would enlarge the front most if it were as much better than expected as
+// what was measured so far leaves open (learn.go). Each is asked for its capacity by a short search. What another one beats beyond both intervals
+// is dropped. Where none is left that may enlarge the front, those of which it is open whether another beats them get longer searches, until that is
+// decided or the budget ends.
 //
 // All that a race knows follows from its field and its tries, so that a killed one goes on with the tries of its journal.
 
@@ -56,11 +57,12 @@ func (t *Try) Answered(a capacity.Answer, origin string) {
 // Race is stage two while it goes.
 type Race struct {
 	File
-	Field            []Row         // in the order of their first start; Full and RatePerS are what the rehearsal expects
-	Left             int           // candidates that may be on the front, for which the budget has too few starts
+	Field            []Row         // who may be started, of equals the better one first; RatePerS and Full are what the rehearsal expects
 	Least            time.Duration // load of the shortest search
 	TokensPerRequest float64       // of output, on average
 	Tries            []Try
+
+	places map[string]int // in the field, by key
 }
 
 // Turn is the next start.
@@ -84,9 +86,7 @@ func (f File) CheckBudget(q capacity.Question) error {
 
 // NewRace is a race of which nothing was started yet.
 func (f File) NewRace(rows []Row, q capacity.Question) *Race {
-	field := f.Entrants(rows)
-	n := min(len(field), max(2, f.Budget.Starts/2)) // the other half of the starts is for longer searches
-	return &Race{File: f, Field: field[:n], Left: len(field) - n, Least: q.Shortest(), TokensPerRequest: TokensPerRequest(q.Window)}
+	return &Race{File: f, Field: f.Entrants(rows), Least: q.Shortest(), TokensPerRequest: TokensPerRequest(q.Window)}
 }
 
 // usualScale is the largest multiple that a live search asks about at least.
@@ -107,29 +107,31 @@ func (r *Race) MaxScale() float64 {
 	return min(most, capacity.MostScale)
 }
 
-// Entrants are who starts: the baseline, then what may be on the front, the knee first and then the largest rates. Of candidates that neither
-// the model nor the server tells apart one is started; flags that no model knows are told apart by the server.
+// Entrants are who may be started: the baseline, then the knee of the rehearsal, its front and the largest rates. Of a candidate that was only rehearsed
+// shortly the rate is the short one, corrected by what the baseline has in full.
 func (f File) Entrants(rows []Row) (field []Row) {
-	rest := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.IsBaseline || r.Why != "" || r.Full == nil || r.RatePerS <= 0 })
-	slices.SortStableFunc(rest, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(rankOf(b), rankOf(a)), cmp.Compare(b.RatePerS, a.RatePerS))
-	})
-	if rows[0].Why == "" {
-		field = append(field, rows[0])
-	} // else it does not fit
-	alike := map[string]bool{rows[0].kind(): true}
-	for _, r := range rest {
-		isBeaten := slices.ContainsFunc(rest, func(other Row) bool { return f.beats(standingOf(other), standingOf(r), true) })
-		if !isBeaten && !alike[r.kind()] {
-			alike[r.kind()] = true
+	shortIs := 1.0
+	if base := rows[0]; base.RatePerS > 0 && base.Short > 0 {
+		shortIs = base.RatePerS / base.Short
+	}
+	for _, r := range rows {
+		if r.Why == "" && r.Full == nil {
+			r.RatePerS = shortIs * r.Short
+		}
+		if r.Why == "" && (r.RatePerS > 0 || r.IsBaseline) {
 			field = append(field, r)
 		}
 	}
+	slices.SortStableFunc(field, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(rankOf(b), rankOf(a)), cmp.Compare(b.RatePerS, a.RatePerS))
+	})
 	return field
 }
 
 func rankOf(r Row) int {
 	switch {
+	case r.IsBaseline:
+		return 3
 	case r.IsKnee:
 		return 2
 	case r.IsOnFront:
@@ -137,9 +139,6 @@ func rankOf(r Row) int {
 	}
 	return 0
 }
-
-// kind is equal of candidates that nothing tells apart.
-func (r Row) kind() string { return fmt.Sprint(r.Class, r.unknown()) }
 
 // Key names a candidate in the journal.
 func (c Candidate) Key() string { return cmp.Or(strings.Join(c.Flags(), " "), "defaults") }
@@ -221,7 +220,7 @@ func (r *Race) share() time.Duration {
 // left is what remains of the load.
 func (r *Race) left() time.Duration {
 	left := r.Budget.Load
-	for _, e := range r.Field {
+	for _, e := range r.started() {
 		left -= r.last(e).load()
 	}
 	return left
@@ -246,8 +245,8 @@ func (r *Race) Next() (turn Turn, ended string) {
 	if why := r.failsForOneReason(); why != "" {
 		return turn, fmt.Sprintf("%d starts in a row failed for one reason: %s", sameInRow, why)
 	}
-	next, why := r.unstarted(), "short"
-	if next == nil {
+	next, why := r.promising(), "short"
+	if next == nil || len(r.started()) >= max(2, r.Budget.Starts*3/4) { // the other starts are for longer searches
 		if next, ended = r.open(); next == nil {
 			return turn, ended
 		}
@@ -263,29 +262,120 @@ func (r *Race) Next() (turn Turn, ended string) {
 	return Turn{Row: *next, Load: had + min(max(had, r.share()), left), Why: why}, ""
 }
 
-func (r *Race) unstarted() *Row {
-	for i := range r.Field {
-		if r.last(r.Field[i]) == nil {
-			return &r.Field[i]
+// started are the entrants that were started, in the order of their first start.
+func (r *Race) started() (started []Row) {
+	if r.places == nil {
+		r.places = map[string]int{}
+		for i, e := range r.Field {
+			r.places[e.Key()] = i
 		}
 	}
-	return nil
+	seen := map[string]bool{}
+	for _, t := range r.Tries {
+		if at, isThere := r.places[t.Candidate]; isThere && !seen[t.Candidate] {
+			seen[t.Candidate] = true
+			started = append(started, r.Field[at])
+		}
+	}
+	return started
+}
+
+// learned is what the tries say of the candidates.
+func (r *Race) learned() *effects {
+	e := newEffects(r.Field)
+	for _, one := range r.started() {
+		s, places := r.standing(one), e.of(one.Candidate)
+		switch {
+		case one.RatePerS <= 0:
+		case s.rate <= 0:
+			e.learn(places[1:], lostLn, lostOff) // it says nothing of how fast others are
+		case s.low > 0 && !math.IsInf(s.high, 1):
+			e.learn(places, math.Log(s.rate/one.RatePerS), math.Log(s.high/s.low)/(2*1.645))
+		default: // one side is open
+			e.learn(places, math.Log(s.rate/one.RatePerS), allOff)
+		}
+	}
+	return e
+}
+
+// promising is the next to start for the first time: the baseline, then the one that may enlarge the front most; nil: none does by more than the precision.
+func (r *Race) promising() (next *Row) {
+	if len(r.Tries) == 0 && len(r.Field) > 0 {
+		return &r.Field[0]
+	}
+	most := math.Log1p(Precision)
+	for i, gain := range r.gains() {
+		if gain > most {
+			next, most = &r.Field[i], gain
+		}
+	}
+	return next
+}
+
+// Left are candidates that may enlarge the front and had no start.
+func (r *Race) Left() (n int) {
+	for _, gain := range r.gains() {
+		if gain > math.Log1p(Precision) {
+			n++
+		}
+	}
+	return n
+}
+
+// gains are how much better than what was measured each entrant that was not started may be, ln, one standard deviation above what is expected of it: by
+// the objective in which it is ahead most, of the one that it is ahead of least.
+func (r *Race) gains() []float64 {
+	gains, started, learned := make([]float64, len(r.Field)), r.started(), r.learned()
+	wasStarted := map[string]bool{}
+	for _, e := range started {
+		wasStarted[e.Key()] = true
+	}
+	for i, e := range r.Field {
+		if gains[i] = math.Inf(1); wasStarted[e.Key()] || e.RatePerS <= 0 {
+			gains[i] = 0
+			continue
+		}
+		mean, off := learned.guess(e.Candidate)
+		best := standing{rate: e.RatePerS * math.Exp(mean+off), usd: e.USDPerHour}
+		for _, other := range started {
+			if s := r.standing(other); s.rate > 0 {
+				gains[i] = min(gains[i], r.ahead(best, s))
+			}
+		}
+		if math.IsInf(gains[i], 1) { // nothing keeps the SLO so far
+			gains[i] = 1 + math.Log1p(best.rate)
+		}
+	}
+	return gains
+}
+
+// ahead is by how much a is ahead of b in the objective where that is most, ln.
+func (f File) ahead(a, b standing) float64 {
+	rate, perUSD := math.Log(a.rate/b.rate), math.Log(a.rate/b.rate*b.usd/a.usd)
+	switch {
+	case a.usd <= 0 || b.usd <= 0 || !slices.Contains(f.Objectives, LeastCost):
+		return rate
+	case !slices.Contains(f.Objectives, MostRate):
+		return perUSD
+	}
+	return max(rate, perUSD)
 }
 
 // open is, of the entrants of which another one's interval leaves open which of them is better, or whether any load is within the SLO, the one that had least load.
 func (r *Race) open() (next *Row, ended string) {
 	ended = "what is best is decided"
-	if !slices.ContainsFunc(r.Field, r.isRunning) {
+	started := r.started()
+	if !slices.ContainsFunc(started, r.isRunning) {
 		ended = "no candidate is left"
 	}
-	for i, a := range r.Field {
-		isOpen := r.isUnknown(a) || r.isRunning(a) && slices.ContainsFunc(r.Field, func(b Row) bool { return r.isRunning(b) && (r.isClose(a, b) || r.isClose(b, a)) })
+	for i, a := range started {
+		isOpen := r.isUnknown(a) || r.isRunning(a) && slices.ContainsFunc(started, func(b Row) bool { return r.isRunning(b) && (r.isClose(a, b) || r.isClose(b, a)) })
 		switch {
 		case !isOpen:
 		case r.isDone(a):
 			ended = "longer searches would not tell the best apart"
 		case next == nil || r.last(a).load() < r.last(*next).load():
-			next = &r.Field[i]
+			next = &started[i]
 		}
 	}
 	return next, ended
@@ -316,9 +406,10 @@ func (r *Race) isClose(a, b Row) bool {
 
 // beaten is the one with the largest rate that beats an entrant beyond doubt; nil: none does.
 func (r *Race) beaten(e Row) (by *Row) {
-	for i, other := range r.Field {
+	started := r.started()
+	for i, other := range started {
 		if r.beats(r.standing(other), r.standing(e), true) && (by == nil || r.standing(other).rate > r.standing(*by).rate) {
-			by = &r.Field[i]
+			by = &started[i]
 		}
 	}
 	return by
@@ -359,7 +450,7 @@ type Finisher struct {
 	Low, Rate, High float64  // measured, with its 90 % interval, requests/s; High may be infinite
 	OffRatio        *float64 // measured over expected, less one
 	Rejected        string   // why it is not to be set; empty: it may be
-	Tried           []Try    // empty: the race ended before its start
+	Tried           []Try
 }
 
 // Expected is what stage one said.
@@ -368,11 +459,12 @@ type Expected struct {
 	ExpectedUSD                                     *float64
 }
 
-// Finish are the entrants in the order of the field, with the front and the knee of what was measured.
+// Finish are the entrants that were started, with the front and the knee of what was measured.
 func (r *Race) Finish() []Finisher {
-	rows := make([]Row, len(r.Field))
-	finishers := make([]Finisher, len(r.Field))
-	for i, e := range r.Field {
+	started := r.started()
+	rows := make([]Row, len(started))
+	finishers := make([]Finisher, len(started))
+	for i, e := range started {
 		before, now := standingOf(e), r.standing(e)
 		f := Finisher{Expected: Expected{before.rate, before.low, before.high, e.USDPerMillion}, Low: now.low, Rate: now.rate, High: now.high, Rejected: r.rejects(e)}
 		rows[i] = Row{Candidate: e.Candidate, Class: e.Class, Short: e.Short, USDPerHour: e.USDPerHour, RatePerS: now.rate}
@@ -433,7 +525,7 @@ const (
 // Ending says whether there is something to set.
 func (r *Race) Ending() Ending {
 	ending := NoneServed
-	for _, e := range r.Field {
+	for _, e := range r.started() {
 		t := r.last(e)
 		if r.standing(e).rate > 0 {
 			return Chosen

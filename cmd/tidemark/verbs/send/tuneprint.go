@@ -70,8 +70,8 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 	for _, c := range tune.Rejected(rows) {
 		t.Remark("rejected: %d %s", c.Count, c.Why)
 	}
-	if n := t.race.Left; n > 0 {
-		t.Remark("%s may be as good and had no start: budget.starts has more.", show.Things(n, "candidate", "candidates"))
+	if n := t.race.Left(); n > 0 {
+		t.Remark("%s may be better and had no start: a larger budget has room for them.", show.Things(n, "candidate", "candidates"))
 	}
 	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries), "start", "starts"), ended)
 	t.Remark("%s", t.verdict(finished, knee))
@@ -129,7 +129,7 @@ func racedRows(finished []tune.Finisher) (rows []racedRow) {
 	return rows
 }
 
-// raceForms are the entrants, the widest form first: those that were measured by their rate, then the others.
+// raceForms are those that were started, the widest form first: those that were measured by their rate, then the others.
 func raceForms(finished []tune.Finisher) []analysis.Table {
 	finished = slices.Clone(finished)
 	slices.SortStableFunc(finished, func(a, b tune.Finisher) int { return cmp.Compare(b.Rate, a.Rate) })
@@ -159,11 +159,8 @@ func raceForms(finished []tune.Finisher) []analysis.Table {
 
 func raceMark(f tune.Finisher) string {
 	mark := markOf(f.Row)
-	switch {
-	case f.Rejected != "":
+	if f.Rejected != "" {
 		return strings.TrimPrefix(mark+", rejected", ", ")
-	case len(f.Tried) == 0:
-		return strings.TrimPrefix(mark+", not started", ", ")
 	}
 	return mark
 }

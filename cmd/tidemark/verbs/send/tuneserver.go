@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ type tuning struct {
 	journal string
 	log     *tune.Log
 	race    *tune.Race
-	twins   map[string]capacity.Twin // the engine models of the entrants
+	twins   map[string]capacity.Twin // the engine models, by candidate
 	notKept error                    // the first search that could not be ingested
 }
 
@@ -72,7 +71,7 @@ func (f *tuneFlags) prepare(file tune.File, a asked) (*tuning, error) {
 func (t *tuning) run(rows []tune.Row) error {
 	t.race = t.file.NewRace(rows, t.asked.base.question)
 	for i, row := range rows { // in the order of the candidates
-		if slices.ContainsFunc(t.race.Field, func(e tune.Row) bool { return e.Key() == row.Key() }) && row.Why == "" {
+		if row.Why == "" {
 			twin := twinOf(t.asked.modelled[i], row.IsCached)
 			twin.AreSettingsCertain = false // a server says itself what it runs with
 			t.twins[row.Key()] = twin
