@@ -29,10 +29,10 @@ func LintCommand() *cli.Command {
 	f := &lintFlags{}
 	return &cli.Command{
 		Name:      "lint",
-		Usage:     "what is wrong with an experiment, and what to do; exits 1 when a case fires",
+		Usage:     "what is wrong with an experiment, and what to do",
 		ArgsUsage: "[RUN | RESULT | SOURCE | SERIES]...   (none: everything)",
 		Description: `Runs, results of other tools, traces and series. Of several runs the later ones
-are also looked at beside the first.
+are also looked at beside the first. Exits 1 when a case fires.
 
 Example:
   tidemark lint RUN --json

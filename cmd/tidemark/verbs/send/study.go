@@ -44,7 +44,7 @@ func StudyCommand() *cli.Command {
 	f := &studyFlags{}
 	return &cli.Command{
 		Name:      "study",
-		Usage:     "steps with a hypothesis each: which configuration, and does it matter",
+		Usage:     "steps with a hypothesis each, and whether each held",
 		ArgsUsage: "FILE.yaml | EXAMPLE",
 		Description: `Each configuration is rehearsed without a server, replayed (experiment: FILE) or
 taken from imported results (results: [SOURCE]). Its largest rate within the SLO
