@@ -179,7 +179,7 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		if first, _, _ := strings.Cut(html, "<nav"); strings.Count(first, "<figure ") != 1 {
 			t.Errorf("%s: the first screen has %d charts, want one", run, strings.Count(first, "<figure "))
 		}
-		if shown, _, _ := strings.Cut(html[strings.Index(html, `id="run1-certificate"`):], "<details"); strings.Count(shown, `<th role="rowheader"`) != 5 {
+		if shown, _, _ := strings.Cut(html[strings.Index(html, `class="stack cert"`):], "</table>"); strings.Count(shown, `<th role="rowheader"`) != 5 {
 			t.Errorf("%s: %d lines of the certificate are not folded, want 5", run, strings.Count(shown, `<th role="rowheader"`))
 		}
 	}
