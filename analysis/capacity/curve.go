@@ -40,7 +40,7 @@ const farAbove = 0.7
 // look finds the limit that binds roughly, from all objectives at once and from a quarter of the requests.
 func (c *curve) look(guess float64) {
 	q, requests := c.twin.q, c.requests
-	c.requests /= 4
+	c.requests = max(c.requests/4, 1)
 	defer func() { c.requests = requests }()
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
 	n := max(least, min(most, int(math.Round(guess/curveStep))))

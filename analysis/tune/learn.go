@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// What is learned of servers that have not been started. A measured rate over the expected one is taken for the sum, in ln, of an effect that all
-// candidates share (the model is off) and one of each value of each setting (the model does not know what it does). Each try narrows those that its
-// candidate has, and a candidate is expected as far above or below the model as those say that it shares with what was measured.
+// A try of one server says something of servers that have not been started. The ln of measured over expected rate is a sum: an effect that all
+// candidates share, because the model is off, and an effect of each value of each setting, because the model does not know what that value does.
+// Each try narrows the effects that its candidate has. Another candidate is then expected to be off by the effects that it has too.
 
 // Standard deviations before anything is measured, ln.
 const (
