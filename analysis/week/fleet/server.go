@@ -199,7 +199,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		to    *float64
 		shift capacity.Shift
 		guess float64
-	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
+	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - 1.4*slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + 1.25*faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
 		if r.server.IsLow && other.to != &c.Slow {
 			continue
 		}
@@ -226,7 +226,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 
 // centre is the limit of the fleet as the model has it.
 func (r *played) centre(deepen bool) (capacity.Limit, error) {
-	return r.at(capacity.Shift{}, math.Log(0.7*r.mostPerS/r.windowS), deepen)
+	return r.at(capacity.Shift{}, math.Log(0.85*r.mostPerS/r.windowS), deepen)
 }
 
 // perReplica is the rate of one replica at a limit, requests per second; 0: no rate is small enough.
