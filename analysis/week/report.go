@@ -234,6 +234,7 @@ type Basis struct {
 	Points         []Point       `json:"points"`
 	AllowedRatio   *float64      `json:"allowed_ratio"`
 	WindowRatePerS *float64      `json:"window_rate_per_s"` // mean rate of the window per replica at multiple 1
+	Alone          float64       `json:"alone,omitempty"`   // what the binding objective comes to without load, in the unit of its bound, where that misses it already; 0: it does not
 	Fleets         []fleet.Fleet `json:"fleets"`            // what a replica handles in fleets of other sizes, at the busiest hour
 	Constants      string        `json:"constants"`         // a name of the step times that are rehearsed with
 	Sentence       string        `json:"sentence"`          // what the page rests on

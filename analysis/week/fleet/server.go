@@ -54,7 +54,8 @@ type Capacity struct {
 
 	Curve []Share `json:"curve,omitempty"` // of the shape that the page shows
 
-	isHopeless bool // requests that have the fleet to themselves miss an objective
+	// Alone is what the objective comes to where each request has the fleet to itself, in the unit of its bound, where that misses it already; 0: it does not.
+	Alone float64 `json:"alone,omitempty"`
 }
 
 // modelVersion changes when the same question would get another answer by this package or by the packages that it rehearses with. Constants
@@ -116,7 +117,7 @@ func (s *Server) Rehearse(ctx context.Context, shape Shape) (c Capacity, err err
 			return c, err
 		}
 		isEnough := c.PerS > 0 && c.Slow > impossible
-		if isEnough || c.isHopeless || r.replicas < n || 2*n > mostTogether {
+		if isEnough || c.Alone > 0 || r.replicas < n || 2*n > mostTogether {
 			return c, nil
 		}
 	}
@@ -190,7 +191,9 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		c.Binding = r.server.Objectives[centre.Objective].String()
 	}
 	if math.IsInf(centre.Ln, -1) {
-		c.isHopeless = r.limits.IsMissedAlone(centre.Objective)
+		if alone, isMissed := r.limits.Alone(centre.Objective); isMissed {
+			c.Alone = alone
+		}
 		return c, nil
 	}
 	c.PerS = r.perReplica(centre)

@@ -123,6 +123,7 @@ func NoCapacity() *week.Report {
 func OutOfReach() *week.Report {
 	r := NoCapacity()
 	r.Basis.Kind, r.Basis.IsImpossible, r.Basis.Binding = "predicted", true, r.SLO.Objectives[0].Name
+	r.Basis.Alone = 0.0864
 	r.Basis.Sentence = "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
 	r.Verdict = r.AsNeeded()
 	r.AlternativesWhy = "No other deployment was tried: the busiest hour has one request."
