@@ -41,6 +41,7 @@ var floor = map[string]int{
 	"analysis/metric":                        -1,
 	"analysis/queueing":                      0,
 	"analysis/regression":                    0,
+	"analysis/changepoint":                   1,
 	"analysis/week":                          7,
 	"analysis/week/fleet":                    6,
 	"analysis/week/forecast":                 0,
