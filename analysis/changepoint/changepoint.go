@@ -37,7 +37,7 @@ type Change struct {
 	Size, Low, High  float64   // of Value, with its 90 % interval given the day
 	P                float64   // of a change as large by chance
 	IsGradual        bool      // a slope fits better; Size is then of the whole time, from the first day to the last
-	Visible          float64   // size that would have been seen at the chosen level, at the best day
+	Visible          float64   // size that is seen nine times of ten at the chosen level, on the day on which a change is seen best
 }
 
 // A day counts with so many hours that another week has too, and a change has so many days on each side.
@@ -45,7 +45,8 @@ const (
 	leastHours = 6
 	leastDays  = 2
 	draws      = 2999
-	odds       = 10 // for a slope: over two weeks the days of the week leave no difference between it and a step
+	nineOfTen  = 1.2816 // standard errors
+	odds       = 10     // for a slope: over two weeks the days of the week leave no difference between it and a step
 )
 
 // Find looks for a change at a level of significance. ok is false below two weeks of days: weekdays cannot be told from a change then.
@@ -68,7 +69,7 @@ func Find(hours []Hour, level float64) (c Change, ok bool) {
 	half := regression.StudentT(0.95, df) * math.Sqrt(best.sse/df/best.sxx)
 	c.Size, c.Low, c.High = best.size, best.size-half, best.size+half
 	most := slices.MaxFunc(fits, func(a, b fit) int { return cmp.Compare(a.sxx, b.sxx) })
-	c.Visible = math.Sqrt(limits[int(float64(len(limits))*(1-level))] * best.sse / df / most.sxx)
+	c.Visible = (math.Sqrt(limits[int(float64(len(limits))*(1-level))]) + nineOfTen) * math.Sqrt(best.sse/df/most.sxx)
 	if slope := s.fit([]regressor{s.slope()}, s.values)[0]; df/2*math.Log(best.sse/slope.sse) > math.Log(odds) {
 		half := regression.StudentT(0.95, df) * math.Sqrt(slope.sse/df/slope.sxx)
 		c.IsGradual, c.Size, c.Low, c.High = true, slope.size, slope.size-half, slope.size+half

@@ -61,7 +61,7 @@ func TestASlopeHasNoDate(t *testing.T) {
 // The p-value is one: of series without a change as many are below a level as it says. 400 of them at 0.1: 40, give or take 3 * 6.
 func TestNoiseIsSeldomAChange(t *testing.T) {
 	const all = 400
-	below, seen, shown := 0, 0, 0
+	below, seen := 0, 0
 	for seed := range uint64(all) {
 		c, ok := Find(drawn(seed, 21, 0.03, step(0, 0)), 0.1)
 		if !ok {
@@ -70,17 +70,16 @@ func TestNoiseIsSeldomAChange(t *testing.T) {
 		if c.P <= 0.1 {
 			below++
 		}
-		// A change as large as Visible, at the middle, is seen in about half of the series.
+		// A change as large as Visible, at the middle, is seen in nine of ten series, or a few less: the noise of another series is not this one's.
 		if c, _ := Find(drawn(seed+1000, 21, 0.03, step(10, c.Visible)), 0.1); c.P <= 0.1 {
 			seen++
 		}
-		shown++
 	}
 	if below < 22 || below > 58 { // 40 give or take three standard deviations
 		t.Errorf("%d of %d series of noise are a change at 0.1", below, all)
 	}
-	if seen < shown*35/100 {
-		t.Errorf("a change of the visible size is seen in %d of %d", seen, shown)
+	if seen < all*8/10 {
+		t.Errorf("a change of the visible size is seen in %d of %d", seen, all)
 	}
 }
 
