@@ -49,9 +49,10 @@ const (
 	odds       = 10     // for a slope: over two weeks the days of the week leave no difference between it and a step
 )
 
-// Find looks for a change at a level of significance. ok is false below two weeks of days: weekdays cannot be told from a change then.
-func Find(hours []Hour, level float64) (c Change, ok bool) {
-	s := byDay(hours)
+// Find looks for a change at a level of significance. isWeekly says that days of the week differ. ok is false below ten days, and of what is weekly below
+// twelve: weekdays cannot be told from a change then.
+func Find(hours []Hour, level float64, isWeekly bool) (c Change, ok bool) {
+	s := byDay(hours, isWeekly)
 	n := len(s.days)
 	if n < 10 || s.freedom() < 4 {
 		return c, false
@@ -80,18 +81,28 @@ func Find(hours []Hour, level float64) (c Change, ok bool) {
 
 // series are the days' means, free of the level of each day of the week.
 type series struct {
-	days   []time.Time
-	values []float64
+	days     []time.Time
+	values   []float64
+	isWeekly bool
+}
+
+// season is what days have in common: the day of the week, or nothing.
+func (s *series) season(day time.Time) int {
+	if s.isWeekly {
+		return int(day.Weekday())
+	}
+	return 0
 }
 
 // byDay leaves out hours whose hour of the week only one week has: they say nothing of a change.
-func byDay(hours []Hour) (s series) {
+func byDay(hours []Hour, isWeekly bool) (s series) {
+	s.isWeekly = isWeekly
 	type sum struct {
 		value float64
 		n     int
 	}
 	usual := map[int]sum{}
-	hourOfWeek := func(at time.Time) int { return int(at.Weekday())*24 + at.Hour() }
+	hourOfWeek := func(at time.Time) int { return s.season(at)*24 + at.Hour() }
 	for _, h := range hours {
 		u := usual[hourOfWeek(h.At)]
 		usual[hourOfWeek(h.At)] = sum{u.value + h.Value, u.n + 1}
@@ -106,14 +117,14 @@ func byDay(hours []Hour) (s series) {
 		d := days[day]
 		days[day] = sum{d.value + h.Value - u.value/float64(u.n), d.n + 1}
 	}
-	ofWeekday := [7]int{}
+	ofSeason := [7]int{}
 	for day, d := range days {
 		if d.n >= leastHours {
-			ofWeekday[day.Weekday()]++
+			ofSeason[s.season(day)]++
 		}
 	}
 	for day, d := range days {
-		if d.n >= leastHours && ofWeekday[day.Weekday()] > 1 {
+		if d.n >= leastHours && ofSeason[s.season(day)] > 1 {
 			s.days = append(s.days, day)
 		}
 	}
@@ -125,23 +136,23 @@ func byDay(hours []Hour) (s series) {
 	return s
 }
 
-// level subtracts the mean of each day of the week.
+// level subtracts the level of each season.
 func (s *series) level(values []float64) {
 	var sum, n [7]float64
 	for i, day := range s.days {
-		sum[day.Weekday()] += values[i]
-		n[day.Weekday()]++
+		sum[s.season(day)] += values[i]
+		n[s.season(day)]++
 	}
 	for i, day := range s.days {
-		values[i] -= sum[day.Weekday()] / n[day.Weekday()]
+		values[i] -= sum[s.season(day)] / n[s.season(day)]
 	}
 }
 
 // freedom is what days leave beside the levels of the days of the week and one change.
 func (s *series) freedom() float64 {
-	seen := map[time.Weekday]bool{}
+	seen := map[int]bool{}
 	for _, day := range s.days {
-		seen[day.Weekday()] = true
+		seen[s.season(day)] = true
 	}
 	return float64(len(s.days) - len(seen) - 1)
 }

@@ -22,12 +22,13 @@ import (
 // Did the system change or the workload, and on which day? A figure of each hour is looked at for a change (package changepoint):
 //
 //	system    time per token over what the law expects at that hour's batch, context and prompts. How the law is off over the batch is taken from the hours
-//	          of single days, in which no server changes, and taken out: a batch that grows must not look like a slower server.
+//	          of single days, in which no server changes, and taken out: a batch that grows must not look like a slower server. The law knows the rhythm of
+//	          the week, so that its days need not be compared with the same day of other weeks.
 //	workload  requests a second, tokens of a prompt and of an answer, share of the prompts' tokens that no prefix cache had
 //
 // A change is shown where its p-value and its size pass the bounds below. They were chosen on seeds that internal/proof/drift does not use.
 const (
-	changeLevel    = 0.002 // by chance, of each figure: there are five
+	changeLevel    = 0.001 // by chance, of each figure: there are five
 	leastOfSystem  = 0.04  // the law's own error moves by less when lengths change by a third
 	leastOfTraffic = 0.04
 	leastOfHour    = 20 // requests of an hour that counts
@@ -101,7 +102,7 @@ func ChangedIn(hours []Hour, steps []StepTime, servers []ServerHour, zone *time.
 	}
 	for i, of := range changeable {
 		f := ChangedFigure{Name: of.name, IsSystem: i == 0}
-		f.Change, f.IsKnown = changepoint.Find(values[of.name], changeLevel)
+		f.Change, f.IsKnown = changepoint.Find(values[of.name], changeLevel, !f.IsSystem)
 		least := leastOfTraffic
 		if f.IsSystem {
 			least = leastOfSystem

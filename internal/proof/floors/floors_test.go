@@ -111,6 +111,7 @@ var floor = map[string]int{
 	"internal/proof/peers":                   0,
 	"internal/proof/soak":                    0,
 	"internal/proof/weeks":                   0,
+	"internal/proof/drift":                   0,
 	"internal/proof/tuning":                  0,
 	"internal/proof/chromium":                0,
 	"ingest/collect":                         2,
