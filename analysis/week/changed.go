@@ -36,7 +36,6 @@ const (
 
 // Changed is what changed in some weeks.
 type Changed struct {
-	From, Until time.Time
 	Verdict     string // system, workload, both, none; unknown: nothing changed, and of the system nothing is known
 	Sentence    string
 	Figures     []ChangedFigure
@@ -86,10 +85,6 @@ func ChangedIn(hours []Hour, steps []StepTime, servers []ServerHour, zone *time.
 		if h.IsMissing || h.Requests == nil || *h.Requests < leastOfHour {
 			continue
 		}
-		if c.From.IsZero() {
-			c.From = h.Start
-		}
-		c.Until = h.Start.Add(h.length())
 		n := float64(*h.Requests)
 		add("requests_per_s", h.Start, n/h.length().Seconds())
 		add("mean_input_tokens", h.Start, float64(orNone(h.InputTokens))/n)
@@ -141,6 +136,11 @@ func atTheSameBatch(steps []StepTime, zone *time.Location) (values []changepoint
 		values = append(values, changepoint.Hour{At: s.Start.In(zone), Value: off(i) - slope*(batch(i)-usual)})
 	}
 	return values
+}
+
+// isKnown says that of some figure enough is known to look for a change.
+func (c *Changed) isKnown() bool {
+	return slices.ContainsFunc(c.Figures, func(f ChangedFigure) bool { return f.IsKnown })
 }
 
 // shown are the figures of the system or of the workload that changed, the surest first.
@@ -308,6 +308,9 @@ func finite(x float64) any {
 	return x
 }
 
+// DriftWeeks are looked at unless more or fewer are asked for.
+const DriftWeeks = 4
+
 // DriftOptions choose the weeks.
 type DriftOptions struct {
 	Week    string // the last one; empty: the last that the data cover to its end
@@ -355,7 +358,7 @@ func DriftSince(ctx context.Context, db *sql.DB, f service.File, o DriftOptions)
 		return nil, err
 	}
 	c := ChangedIn(hours, steps, servers, f.Zone)
-	if !slices.ContainsFunc(c.Figures, func(f ChangedFigure) bool { return f.IsKnown }) {
+	if !c.isKnown() {
 		return nil, m.hintOfData(hint.Errorf("service %s has no two weeks of hours with %d requests each: days of one week have no others to be compared with", f.Service, leastOfHour))
 	}
 	return c, m.rehearseChange(c, steps)

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/fixtures"
 	"tidemark/fixtures/seeded"
+	"tidemark/internal/proof"
 )
 
 // slower are the demo's servers with times and batches as much larger.
@@ -108,6 +109,19 @@ func TestDriftTellsTheSystemFromTheWorkload(t *testing.T) {
 			}
 			if rehearsed != 3 {
 				t.Errorf("%d figures were rehearsed", rehearsed)
+			}
+			if proof.IsFull() { // the Monday page says the same, where it says what changed; it takes a minute to rehearse
+				do(0, "report", "--service", in("chat.yaml"), "--output", in("page.html"), "--summary", in("summary"))
+				page, err := os.ReadFile(in("page.html"))
+				summary, errSummary := os.ReadFile(in("summary/summary.txt"))
+				if err := errors.Join(err, errSummary); err != nil {
+					t.Fatal(err)
+				}
+				for _, text := range [][]byte{page, summary} {
+					if !bytes.Contains(text, []byte(strings.TrimSpace(sentence))) {
+						t.Errorf("the page does not say %q:\n%s", sentence, summary)
+					}
+				}
 			}
 		})
 	}

@@ -38,7 +38,7 @@ Example:
   tidemark drift chat.yaml --week 2026-W47`,
 		Flags: f.TableFlags(
 			&cli.StringFlag{Name: "week", Usage: "up to ISO week `2026-W47` in the service's time zone (default: the last week that the data cover to its end)", Destination: &f.week},
-			&cli.IntFlag{Name: "weeks", Usage: "look at `N` weeks, 2 to 12", Value: 4, Destination: &f.weeks,
+			&cli.IntFlag{Name: "weeks", Usage: "look at `N` weeks, 2 to 12", Value: week.DriftWeeks, Destination: &f.weeks,
 				Action: kit.Fits("weeks", "2 to 12", func(n int) bool { return n >= 2 && n <= 12 })},
 		),
 		Action: f.Do(f.run),
