@@ -29,7 +29,7 @@ import (
 // A change is shown where its p-value and its size pass the bounds below. They were chosen on seeds that internal/proof/drift does not use.
 const (
 	changeLevel    = 0.001 // by chance, of each figure: there are five
-	leastOfSystem  = 0.04  // the law's own error moves by less when lengths change by a third
+	leastOfSystem  = 0.04  // leaves room for how the law is off over lengths, which is not taken out
 	leastOfTraffic = 0.04
 	leastOfHour    = 20 // requests of an hour that counts
 )
