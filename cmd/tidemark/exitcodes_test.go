@@ -114,7 +114,6 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"ingest steps.log --run frobnicate",
 			"collect --service service.yaml --since frobnicate",
 			"drift service.yaml --weeks 1",
-			"drift service.yaml --week frobnicate",
 			"collect --service service.yaml --since 1d --until 2d",
 			"collect --service service.yaml --until 2100-01-01",
 			"ingest trace.csv --max-rejected 2",
