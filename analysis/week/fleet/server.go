@@ -321,3 +321,27 @@ func saturated(ctx context.Context, engine engine.Config, shape *Shape) (perS, s
 	from, until := len(at)/4, len(at)*3/4
 	return float64(until-from) / (at[until] - at[from]).Seconds(), stay.Seconds() / float64(len(at)), nil
 }
+
+// Played is what a fleet makes of an hour, and what one of its replicas would take.
+type Played struct {
+	capacity.Tails         // at the hour's own rate
+	PerS           float64 // of one replica within the objectives; 0: no rate is small enough
+}
+
+// Play plays a shape at its rate on servers whose steps are longer by so much, in ln.
+func (s Server) Play(ctx context.Context, shape Shape, perS, slower float64) (p Played, err error) {
+	fast := s.Engine.StepTime
+	s.Engine.StepTime = func(step engine.Step) time.Duration { return time.Duration(math.Exp(slower) * float64(fast(step))) }
+	r, err := s.rehearsal(ctx, shape, s.size(), s.played())
+	if err != nil {
+		return p, err
+	}
+	if p.Tails, err = capacity.TailsAt(ctx, r.question, perS*float64(r.replicas)/float64(max(1, s.Replicas))); err != nil {
+		return p, fmt.Errorf("fleet: %w", err)
+	}
+	limit, err := r.centre(false)
+	if err == nil && !math.IsInf(limit.Ln, -1) {
+		p.PerS = r.perReplica(limit)
+	}
+	return p, err
+}
