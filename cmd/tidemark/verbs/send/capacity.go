@@ -36,6 +36,7 @@ type capacityFlags struct {
 	Planning
 	kit.Target
 	kit.Deployment
+	watching
 	length, budget                 time.Duration
 	by, precision, before, routing string
 	minScale, maxScale             float64
@@ -87,7 +88,7 @@ Example:
 			&cli.IntFlag{Name: "replicas", Usage: "without --base-url: `N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
 			&cli.StringFlag{Name: "routing", Usage: "without --base-url: they share it in `turns`, or least-loaded", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Turns, rehearsal.LeastLoaded)},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
-		}, choices, target, f.ServedFlags(choices...))...),
+		}, choices, target, f.watching.flags(), f.ServedFlags(choices...))...),
 		Action: f.Do(f.run),
 	}
 }
