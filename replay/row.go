@@ -31,6 +31,9 @@ type row struct {
 	endpoint string        // base url, where there are several
 	usage    wire.Usage
 	timing   wire.Timing
+	// Only a rehearsal knows these: a request's share of the time of its engine's steps, seconds, and the tokens computed again after it was preempted.
+	engineS    float64
+	recomputed int64
 	counted  int64 // token ids seen; unknownCount where the server sends none
 	status   int   // of HTTP; 0 without an answer
 	finish   string
@@ -45,7 +48,8 @@ type row struct {
 // newRow is a row in which nothing has happened yet: every instant and count is unknown.
 func newRow(req plan.Request) row {
 	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
-		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount}
+		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount,
+		engineS: unknownSeconds, recomputed: wire.UnknownCount}
 }
 
 // lateness is the client's fault: how long after its due time a request went out, less what a cap held it back.
@@ -74,6 +78,10 @@ func (r *row) append(dst []byte) []byte {
 	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
 	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.Cached)
 	dst = appendTiming(dst, r.timing)
+	if r.engineS != unknownSeconds {
+		dst = strconv.AppendFloat(append(dst, `,"server_engine_s":`...), r.engineS, 'f', 9, 64)
+	}
+	dst = appendCount(dst, `,"server_recomputed_tokens":`, r.recomputed)
 	if r.status != 0 {
 		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
 	}
