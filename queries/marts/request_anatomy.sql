@@ -27,7 +27,7 @@
 -- input_tokens      its prompt, tokens
 -- cached_tokens     of its prompt, that the server says it had; null where it does not say
 -- repeated_tokens   of its prompt, that an earlier request of the plan had brought and the server computed again; null where either is not known
--- recomputed_tokens computed again after it was preempted; known of a rehearsal only
+-- recomputed_tokens  computed again after it was preempted; known of a rehearsal only
 -- received_tokens   its answer, tokens
 -- ahead_requests    whose first token came while it waited for its own, at the same server, warm-up too
 -- ahead_tokens      prompt tokens computed for these

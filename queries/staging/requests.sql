@@ -47,7 +47,7 @@
 -- server_tpot_s            the server's own time from the first token to the last / (received_tokens - 1), seconds
 -- server_mean_itl_s        the server's own mean gap between tokens, seconds
 -- server_engine_s          its share of the time of its engine's steps, seconds; of a rehearsal, else null
--- server_recomputed_tokens tokens computed again after it was preempted; of a rehearsal, else null
+-- server_recomputed_tokens  tokens computed again after it was preempted; of a rehearsal, else null
 select
     requests.run_id,
     requests.seq,
