@@ -52,6 +52,7 @@ type Need struct {
 	RehearsedAs             int // the hour whose rehearsal it shares; its own number: its own
 	Capacity                Capacity
 	centre, below, above    float64 // ln of PerS, and how far its interval reaches
+	alone                   float64 // as Capacity.Alone
 	isEndless, isImpossible bool    // nothing bounds it above; no rate is small enough
 	peak                    float64
 	chance                  float64 // half width in ln of what other requests of the same kind would change
@@ -236,7 +237,7 @@ func together(hours []Hour, which []int) Shape {
 func (n *Need) take(search *Search, c Capacity, by *calibration, isShared bool) {
 	n.Binding = c.Binding
 	if c.PerS <= 0 {
-		n.isImpossible = true
+		n.isImpossible, n.alone = true, c.Alone
 		return
 	}
 	n.isEndless = search != nil && search.HighPerS == nil
