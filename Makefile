@@ -92,6 +92,9 @@ tuning: $(EMPTY) ## tune beside a grid, random search and Optuna, over 240 candi
 	./internal/proof/tuning/setup.sh $(CACHE)
 	OMP_NUM_THREADS=1 TUNING_PYTHON=$(CACHE)/tuning/bin/python $(GO) test -tags "$(TAGS) coverage" ./internal/proof/tuning -run TestStudy -count=1 -v -timeout 300m
 
+drift-weeks: $(EMPTY) ## does drift tell a system that changed from a workload that did: 80 seeded services of two to four weeks (a minute of CPU); prints the table of docs/drift.md
+	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) ./internal/proof/drift -run TestDriftOnSeededServices -count=1 -v -timeout 30m
+
 twelve-weeks: build ## the verdicts of twelve Monday pages of services whose traffic does not change, and of one that grows; pages of real traces beside what-if (twenty minutes of CPU)
 	TIDEMARK=$(CURDIR)/tidemark TIDEMARK_SHARED=$${TIDEMARK_SHARED:-$(CURDIR)/../shared} $(GO) test -tags "$(TAGS) coverage" ./internal/proof/weeks -count=1 -v -timeout 90m
 
@@ -145,7 +148,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
 SERIES       := ./analysis ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
-PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
+PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus drift-weeks $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage tuning twelve-weeks soak
 
@@ -160,6 +163,7 @@ paths-test-notebooks     := docs/notebooks docs/grafana internal/proof/books int
 paths-test-objects       := internal/store/objects internal/store/published internal/proof/realobjects
 paths-test-release       := internal/proof/release go.mod
 paths-test-prometheus    := ingest/collect internal/proof/realprometheus ingest/metrics docs/tidemark-rules.yaml
+paths-drift-weeks        := analysis/changepoint analysis/week/changed.go analysis/week/steps.go internal/proof/drift docs/drift.md
 paths-test-vllm          := internal/proof/realvllm replay analysis/capacity ingest/runs
 paths-vllm-capacity      := internal/proof/realvllm analysis/capacity
 paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression

@@ -139,6 +139,76 @@ having count(*) > 0`, runID)
 	return column(table, 0), err
 }
 
+// Anatomy says in a few sentences where the time of a run's requests went, behind which class they waited, and what each class cost and got; those of
+// which nothing is known are left out.
+func Anatomy(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {
+	table, err := ask(ctx, db, `
+with classes as (
+    select *
+    from marts.class_anatomy
+    where run_id = $1
+        and completed > 0
+),
+
+parts as (
+    select
+        mean_wait_s + mean_e2e_s as of_s,
+        unnest(range(6)) as place,
+        unnest(['before they were sent', 'queue', if(mean_queue_s is null, 'queue and prefill', 'prefill'), 'outside the engine', 'decode', 'stalls']) as part,
+        unnest([mean_wait_s, mean_queue_s, coalesce(mean_prefill_s, mean_ttft_s), mean_outside_s, mean_decode_s, mean_stall_s]) as part_s
+    from classes
+    where is_all
+),
+
+named as (
+    select
+        *,
+        row_number() over (order by tried desc, class) as place
+    from classes
+    where not is_all
+        and class is not null
+    qualify count(*) over () > 1
+        and place <= 4
+),
+
+said as (
+    select
+        0 as seq,
+        'a request took ' || macros.duration_text(any_value(of_s)) || ' in the mean: '
+        || string_agg(macros.percent_text(part_s / of_s) || ' ' || part, ', ' order by place) filter (where part_s >= 5e-4 * of_s) as sentence
+    from parts
+    having any_value(of_s) > 0
+    union all
+    select
+        1,
+        macros.percent_text(behind_ratio) || ' waited while the server computed the prompt of another'
+        || case when behind_class is null then '' else ', ' || macros.percent_text(behind_class_ratio) || ' of these behind ' || behind_class end
+    from classes
+    where is_all
+        and behind_ratio > 0
+    union all
+    select
+        2,
+        'GPU time' || case when any_value(gpu_by) = 'work' then ' (by predicted work)' else '' end || ': '
+        || string_agg(class || ' ' || macros.percent_text(gpu_ratio) || ' for ' || macros.percent_text(tried / all_tried) || ' of the requests', ', ' order by place)
+    from (select named.*, classes.tried as all_tried from named inner join classes on classes.is_all) as shared
+    where gpu_ratio is not null
+    having count(*) > 0
+    union all
+    select
+        3,
+        'accepted: ' || string_agg(class || ' ' || macros.percent_text(accepted_ratio) || ', ' || round(goodput_per_s, 2) || ' a second', '; ' order by place)
+    from named
+    where accepted_ratio is not null
+    having count(*) > 0
+)
+
+select sentence
+from said
+order by seq`, runID)
+	return column(table, 0), err
+}
+
 // Steps has a row for each step of an experiment.
 func Steps(ctx context.Context, db *sql.DB, seriesID string) (Table, error) {
 	return ask(ctx, db, "from marts.steps where series_id = ? order by series_row", seriesID)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
@@ -88,6 +89,44 @@ func TestLongPromptsMakeTheWaitsOfAll(t *testing.T) {
 		t.Errorf("p99 TTFT: got %v s of the short prompts alone and %v s among the long, want a third", short.P99TTFT.Value, mixed.P99TTFT.Value)
 	}
 	within(t, "TPOT is that of the mean, attention aside", mixed.TPOT.Value, mean.TPOT.Value, 0.05)
+}
+
+// 5 ms after each long prompt a short one comes. Alone each short one finds an empty server, so that their p99 is what any of them takes; beside the
+// long class it is that of the long prompt as well, of which 5 ms have passed.
+func TestHeadOfLineIsWhatAClassDoesToTheOthers(t *testing.T) {
+	var requests []plan.Request
+	for i := range 120 {
+		due := time.Duration(i) * 5 * time.Second
+		requests = append(requests,
+			plan.Request{Seq: int64(2 * i), Class: "long", Due: due, InputTokens: 25000, OutputTokens: 2},
+			plan.Request{Seq: int64(2*i + 1), Class: "short", Due: due + 5*time.Millisecond, InputTokens: 300, OutputTokens: 2})
+	}
+	db := open(t).DB()
+	answers := &analysis.Answers{DB: db}
+	s := analysis.Scenario{Deployment: eightB, Replicas: 1, Scale: 1, Mix: mixOf(t, analysis.MixChoice{}, requests...)}
+	outlook := whatIf(t, db, analysis.SLO{}, s)[0]
+	h, err := s.HeadOfLine(t.Context(), answers, &outlook, requests, analysis.MixChoice{}, "long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone := func(r plan.Request) float64 {
+		o, s, same := outlook, s, every(120, 0.2, r)
+		s.Mix = mixOf(t, analysis.MixChoice{}, same...)
+		if _, err := s.Rehearse(t.Context(), answers, &o, same, analysis.MixChoice{}, analysis.SLO{}); err != nil {
+			t.Fatal(err)
+		}
+		return o.P99TTFT.Value
+	}
+	short, long := lone(requests[1]), lone(requests[0])
+	within(t, "without the long class", h.Without.Value, short, 1e-6)
+	within(t, "beside it", h.With.Value, long-0.005, 0.05)
+	within(t, "factor", h.Factor.Value, h.With.Value/short, 1e-6)
+	if h.Others != 120 || h.Factor.Value < 5 {
+		t.Errorf("%d others, %v times", h.Others, h.Factor.Value)
+	}
+	if _, err := s.HeadOfLine(t.Context(), answers, &outlook, requests[:100], analysis.MixChoice{}, "long"); err == nil {
+		t.Error("50 others have a p99")
+	}
 }
 
 func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {

@@ -33,7 +33,7 @@ join staging.samples using (run_id)`, [][]string{
 		{"run_id", "ttft_s", "endpoint", "server_ttft_s", "url", "value"},
 		{"old", "0.5", "", "", "", "3"},
 	})
-	compare(t, w.DB(), "select max(number) as number from warehouse.migrations", [][]string{{"number"}, {"14"}})
+	compare(t, w.DB(), "select max(number) as number from warehouse.migrations", [][]string{{"number"}, {"15"}})
 	compare(t, w.DB(), "select comment from duckdb_columns() where schema_name = 'raw' and table_name = 'samples' and column_name = 'url'",
 		[][]string{{"comment"}, {"address of the exposition; null for the client's own state"}})
 }

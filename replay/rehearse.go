@@ -18,6 +18,7 @@ import (
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 	"tidemark/replay/secrets"
+	"tidemark/replay/wire"
 )
 
 // OriginRehearsed is run.json's word for a run that was never sent.
@@ -126,6 +127,8 @@ func (k *keeper) add(r *rehearsal.Request) error {
 	row.first, row.last, row.done, row.status, row.finish = r.First, r.Last, r.Last, 200, "length"
 	row.usage.Prompt, row.usage.Completion, row.counted = int64(r.InputTokens), int64(r.OutputTokens), int64(r.OutputTokens)
 	row.usage.Cached = int64(r.Cached)
+	row.timing = wire.Timing{Queue: (r.Scheduled - r.Entered).Seconds(), Ttft: (r.First - r.Scheduled).Seconds(), Generation: (r.Last - r.First).Seconds(), Itl: row.timing.Itl}
+	row.engineS, row.recomputed = r.EngineS, int64(r.Recomputed)
 	k.offsets, k.counts = k.offsets[:0], k.counts[:0]
 	for _, at := range r.Tokens {
 		k.offsets, k.counts = append(k.offsets, (at-r.Sent).Microseconds()), append(k.counts, 1)

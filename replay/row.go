@@ -31,21 +31,26 @@ type row struct {
 	endpoint string        // base url, where there are several
 	usage    wire.Usage
 	timing   wire.Timing
-	counted  int64 // token ids seen; unknownCount where the server sends none
-	status   int   // of HTTP; 0 without an answer
-	finish   string
-	failure  string // one of the kinds listed in doc.go; empty for a success
-	detail   string // short; no prompt, no key
-	offsets  []int64
-	counts   []int32 // tokens per chunk; 0 where not known
-	noCounts bool    // not one of them is known
-	reads    int
+	// Only a rehearsal knows these: a request's share of the time of its engine's steps, seconds, below 0 elsewhere,
+	// and the tokens computed again after it was preempted.
+	engineS    float64
+	recomputed int64
+	counted    int64 // token ids seen; unknownCount where the server sends none
+	status     int   // of HTTP; 0 without an answer
+	finish     string
+	failure    string // one of the kinds listed in doc.go; empty for a success
+	detail     string // short; no prompt, no key
+	offsets    []int64
+	counts     []int32 // tokens per chunk; 0 where not known
+	noCounts   bool    // not one of them is known
+	reads      int
 }
 
 // newRow is a row in which nothing has happened yet: every instant and count is unknown.
 func newRow(req plan.Request) row {
 	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
-		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount}
+		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount,
+		engineS: -1, recomputed: wire.UnknownCount}
 }
 
 // lateness is the client's fault: how long after its due time a request went out, less what a cap held it back.
@@ -74,6 +79,10 @@ func (r *row) append(dst []byte) []byte {
 	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
 	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.Cached)
 	dst = appendTiming(dst, r.timing)
+	if r.engineS >= 0 {
+		dst = strconv.AppendFloat(append(dst, `,"server_engine_s":`...), r.engineS, 'f', 9, 64)
+	}
+	dst = appendCount(dst, `,"server_recomputed_tokens":`, r.recomputed)
 	if r.status != 0 {
 		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
 	}

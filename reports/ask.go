@@ -135,6 +135,22 @@ func (r *Result) Once(column string) (*Result, error) {
 	return &kept, nil
 }
 
+// Filled leaves out the columns of which no row knows anything.
+func (r *Result) Filled() *Result {
+	known := *r
+	known.Columns, known.Rows = nil, make([][]any, len(r.Rows))
+	for c, column := range r.Columns {
+		if !slices.ContainsFunc(r.Rows, func(row []any) bool { return row[c] != nil }) {
+			continue
+		}
+		known.Columns = append(known.Columns, column)
+		for i, row := range r.Rows {
+			known.Rows[i] = append(known.Rows[i], row[c])
+		}
+	}
+	return &known
+}
+
 // Known is the number of rows that have a number in a column.
 func (r *Result) Known(column string) (int, error) {
 	if err := r.need(column); err != nil {

@@ -27,7 +27,7 @@ func (p *page) functions() template.FuncMap {
 		"missedAxis": missedAxis, "missedBand": missedBand, "missedInterval": missedInterval, "missedLimit": missedLimit,
 		"diagonal": diagonal, "waterfall": waterfall,
 		"unit":        func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },
-		"experiments": p.experiments, "tails": p.tails, "compared": p.compared, "scaled": scaled, "brief": func(name string) string { return shortened(name, 14) }, "worst": p.worst, "shares": shares, "fitted": fitted,
+		"experiments": p.experiments, "tails": p.tails, "compared": p.compared, "scaled": scaled, "brief": func(name string) string { return shortened(name, 14) }, "anatomy": p.anatomy, "shares": shares, "fitted": fitted,
 		"objectives": func(run Run, metric string, factor float64) []any { return run.limits(metric, factor) },
 		// telling
 		"certificate": p.certified, "lintRun": func(run Run) (analysis.Lint, error) { return analysis.LintRuns(p.ctx, p.db, run.ID) },

@@ -213,7 +213,7 @@ func (c *curve) limit(objective, speed int, guess float64) limit {
 // until the limit lies between two, then the line between these and halving in turn. low is below least where none holds, high above most
 // where all do. far is the step where the excess is infinite, which tells no slope.
 func (c *curve) bracket(excess func(int) float64, n, least, most, apart, far int) (low, high int) {
-	const usualSlope = 8 // of the excess over ln of the multiple
+	const usualSlope = 15 // of the excess over ln of the multiple
 	inside := func(n int) int { return max(least, min(most, n)) }
 	low, high = least-1, most+1
 	for stride := 1; c.err == nil && low < most && high > least && (low < least || high > most); stride *= 2 {

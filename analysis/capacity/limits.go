@@ -100,8 +100,11 @@ func (l *Limits) Missed(shift Shift, objective int, ln float64) (float64, error)
 	return share, c.err
 }
 
-// IsMissedAlone says that an objective is missed by requests that have the fleet to themselves: at no rate, by no number of replicas, is it kept.
-func (l *Limits) IsMissedAlone(objective int) bool { return l.twin.isMissedAlone(objective, Shift{}) }
+// Alone is what an objective comes to where each request has the fleet to itself, in the unit of its bound, and whether it is missed: then at no rate, by no
+// number of replicas, is it kept.
+func (l *Limits) Alone(objective int) (value float64, isMissed bool) {
+	return l.twin.alone(objective, Shift{})
+}
 
 func (l *Limits) curve(shift Shift) *curve {
 	c := l.curves[shift]

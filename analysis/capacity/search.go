@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/stat"
 	"tidemark/replay/schedule"
 )
 
@@ -312,11 +313,12 @@ func (s *search) isMissedAlone(j int, shiftBy float64) bool {
 	c := s.rivals[0]
 	shift := c.shift
 	shift.All += shiftBy
-	return c.isMissedAlone(j, shift)
+	_, isMissed := c.alone(j, shift)
+	return isMissed
 }
 
-// isMissedAlone is the same of a twin at a speed.
-func (t *twin) isMissedAlone(j int, shift Shift) bool {
+// alone is what an objective is about where each request has a twin at a speed to itself, in the unit of its bound, and whether it is missed.
+func (t *twin) alone(j int, shift Shift) (value float64, isMissed bool) {
 	q, o := t.q, t.q.Objectives[j]
 	requests := slices.Clone(q.Window[:min(len(q.Window), 1000)])
 	for i := range requests {
@@ -328,10 +330,15 @@ func (t *twin) isMissedAlone(j int, shift Shift) bool {
 	settings.Mode, settings.MaxConcurrency = schedule.Open, 0
 	alone, err := replies(t.ctx, settings, requests)
 	if err != nil {
-		return false
+		return 0, false
 	}
-	tally := q.read(requests, alone, 0).tallies[j]
-	return o.excess(pooled{float64(tally.n), float64(tally.misses), tally.sum}) > 0
+	values := o.values(requests, alone, math.MaxInt64)
+	tally := o.tally(values)
+	value = tally.sum / float64(max(tally.n, 1))
+	if o.Quantile > 0 {
+		value = stat.Quantile(values, o.Quantile)
+	}
+	return value, o.excess(pooled{float64(tally.n), float64(tally.misses), tally.sum}) > 0
 }
 
 // failures says that more requests fail than may, where the traffic is no more than the answer. A share of failures is not fitted.

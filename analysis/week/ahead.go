@@ -1,6 +1,7 @@
 package week
 
 import (
+	"slices"
 	"time"
 
 	"tidemark/analysis/week/forecast"
@@ -127,22 +128,30 @@ func (m *maker) fillProduction() error {
 	if r.Symptoms, r.Looked, err = Symptoms(m.ctx, m.db, servers, r, m.file.Deployment); err != nil {
 		return err
 	}
-	return m.fillProductionBefore(ids)
+	return m.fillProductionBefore(ids, servers)
 }
 
 // fillProductionBefore fills the same of the weeks before: the tiles of last week, and the drift.
-func (m *maker) fillProductionBefore(ids []int64) error {
+func (m *maker) fillProductionBefore(ids []int64, servers []ServerHour) error {
 	r := m.report
 	var earlier [][]StepTime
+	hours, all := slices.Clone(r.Hours), slices.Clone(r.Steps) // of the weeks that "drift" looks at
 	for i, w := range m.weeks[:len(m.weeks)-1] {
 		if i < len(m.weeks)-1-usualWeeks {
 			continue
 		}
 		scratch := *r
 		scratch.Notes, scratch.Hours = nil, w.hours
-		steps, err := Steps(m.ctx, m.db, ids, &scratch, m.file.Deployment)
+		served, err := ServerHours(m.ctx, m.db, ids, w.hours)
 		if err != nil {
 			return err
+		}
+		steps, err := StepsOf(m.ctx, m.db, served, &scratch, m.file.Deployment)
+		if err != nil {
+			return err
+		}
+		if !w.week.Start().Before(m.weeks[len(m.weeks)-1].week.Add(1 - DriftWeeks).Start()) {
+			hours, all, servers = append(hours, w.hours...), append(all, steps...), append(servers, served...)
 		}
 		earlier = append(earlier, steps)
 		sums := &r.Before[i]
@@ -161,5 +170,8 @@ func (m *maker) fillProductionBefore(ids []int64) error {
 		}
 	}
 	r.Drift = DriftOf(r.Steps, earlier, m.file.Zone)
+	if c := ChangedIn(hours, all, servers, m.file.Zone); c.isKnown() {
+		r.Changed = &WhatChanged{c.Verdict, c.Sentence}
+	}
 	return nil
 }

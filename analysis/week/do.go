@@ -63,6 +63,9 @@ func change(r *Report) *Do {
 		return nil
 	}
 	text := fmt.Sprintf("Change the SLO or the deployment: at the lengths of %s no rate is small enough for %s, so that more of these GPUs do not help.", r.hourName(h.Start), r.Basis.Binding)
+	if r.Basis.Alone > 0 {
+		text += fmt.Sprintf(" Requests that have a replica to themselves come to %s.", show.Duration(r.Basis.Alone))
+	}
 	for _, a := range r.Alternatives {
 		if a.Kind != "today" && a.Headroom != nil && *a.Headroom >= 0 {
 			text += fmt.Sprintf(" %s would hold (%s, not measured).", a.Name, a.Kind)

@@ -3,6 +3,7 @@
 //	report.go    everything that the page of a week shows, as one document that the warehouse keeps
 //	verdict.go   how many replicas the service should have, which stands from week to week, and what changed since the last
 //	steps.go     time per token in production beside its prediction; drift.go: is the hardware slower or the traffic heavier
+//	changed.go   did the system change or the workload, and on which day
 //	symptoms.go  the rules of a diagnosis (rules.go) applied to hours
 //	paid.go      what was paid, and what other ways to run the week would have cost
 //	alternatives.go, do.go  other deployments, and the one recommendation

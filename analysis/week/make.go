@@ -42,6 +42,7 @@ type maker struct {
 
 	answer  *fleet.Answer  // what each hour of this week and the last needs
 	busiest []plan.Request // sample of the busiest hour
+	printed *Report        // last week's page as it is kept; nil: there is none
 	// Of this week and the one before: shares within the SLO by hour, and times per token.
 	within, withinBefore hourShares
 	stepsBefore          []StepTime
@@ -227,6 +228,7 @@ func (m *maker) conclude() (err error) {
 	}
 	if last := m.lastWeek(); last != nil {
 		m.fillChanges(last)
+		m.takePrinted()
 	}
 	if r.Alternatives, err = m.alternatives(); err != nil {
 		return err

@@ -180,7 +180,7 @@ func basisOf(a *fleet.Answer) Basis {
 	b := a.Basis
 	basis := Basis{
 		Kind: b.Kind, Search: b.Search, SourceName: b.SourceName, EndedAt: b.EndedAt, AgeDays: b.AgeDays, RatePerS: b.PerS, LowRatePerS: b.LowPerS,
-		HighRatePerS: b.HighPerS, IsImpossible: b.IsImpossible, Binding: b.Binding, ShapeDistance: b.ShapeDistance, IsOtherShape: b.IsOtherShape, Correction: b.Correction,
+		HighRatePerS: b.HighPerS, IsImpossible: b.IsImpossible, Alone: b.Alone, Binding: b.Binding, ShapeDistance: b.ShapeDistance, IsOtherShape: b.IsOtherShape, Correction: b.Correction,
 		Model: b.Band, Rehearsals: a.Rehearsals, Fleets: a.Fleets, AllowedRatio: b.Allowed, WindowRatePerS: b.WindowPerS, Sentence: b.Sentence,
 	}
 	for _, s := range b.Curve {

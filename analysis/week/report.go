@@ -54,6 +54,8 @@ type Report struct {
 	Do             Do       `json:"do"`
 	Version        string   `json:"version"` // of the program
 	Drift          *Drift   `json:"drift"`   // of the time per token against the weeks before; nil: not known
+	// Changed is nil where the servers say nothing, or less than two weeks are known.
+	Changed *WhatChanged `json:"changed,omitempty"`
 }
 
 // Commands that the page tells a reader to run, for a shell.
@@ -235,6 +237,7 @@ type Basis struct {
 	Points         []Point       `json:"points"`
 	AllowedRatio   *float64      `json:"allowed_ratio"`
 	WindowRatePerS *float64      `json:"window_rate_per_s"` // mean rate of the window per replica at multiple 1
+	Alone          float64       `json:"alone,omitempty"`   // what the binding objective comes to without load, in the unit of its bound, where that misses it already; 0: it does not
 	Fleets         []fleet.Fleet `json:"fleets"`            // what a replica handles in fleets of other sizes, at the busiest hour
 	Constants      string        `json:"constants"`         // a name of the step times that are rehearsed with
 	Sentence       string        `json:"sentence"`          // what the page rests on
@@ -489,6 +492,12 @@ type Drift struct {
 	Traffic  DriftPart `json:"traffic"`  // its prediction at each hour's batch and context
 	Hardware DriftPart `json:"hardware"` // measured over prediction: what the traffic does not explain
 	Sentence string    `json:"sentence"`
+}
+
+// WhatChanged is the answer of "tidemark drift" for the week and the three before.
+type WhatChanged struct {
+	Verdict  string `json:"verdict"` // as Changed's
+	Sentence string `json:"sentence"`
 }
 
 // DriftPart is now over then, minus 1, with a 90 % interval over days.

@@ -31,17 +31,8 @@ const (
 	leastRequests = 100
 )
 
-// Steps reads what the sources say of the week's hours and predicts them. Hours without enough data are left out. What a reader must know of
-// them goes to the report's notes.
-func Steps(ctx context.Context, db *sql.DB, sourceIDs []int64, r *Report, d deployment.Deployment) ([]StepTime, error) {
-	hours, err := ServerHours(ctx, db, sourceIDs, r.Hours)
-	if err != nil {
-		return nil, err
-	}
-	return StepsOf(ctx, db, hours, r, d)
-}
-
-// StepsOf is Steps for hours that were read already.
+// StepsOf predicts what the sources say of the week's hours. Hours without enough data are left out. What a reader must know of them goes to the report's
+// notes.
 func StepsOf(ctx context.Context, db *sql.DB, hours []ServerHour, r *Report, d deployment.Deployment) ([]StepTime, error) {
 	cache, err := cacheOf(ctx, db, hours, d)
 	if err != nil {

@@ -4,6 +4,7 @@ package week
 
 import (
 	"context"
+	"database/sql"
 	"math"
 	"os"
 	"strings"
@@ -42,7 +43,7 @@ func near(t *testing.T, what string, got, want, share float64) {
 // (6,000 * 12 + 18,000 * 20) / 24,000 = 18 ms, within 16.56 * 1.2 = 19.87 ms; from 11:00 on 21 ms, which is beyond. At 12:00 one look is left: no row.
 func TestStepsAreMeasuredBesideTheirPrediction(t *testing.T) {
 	r := &Report{TimeZone: "UTC", Hours: []Hour{{Start: at(10, 0)}, {Start: at(11, 0)}, {Start: at(12, 0)}}}
-	steps, err := Steps(context.Background(), fleetOf(t).DB(), []int64{1}, r, toy)
+	steps, err := stepsIn(t, fleetOf(t).DB(), r, toy)
 	if err != nil || len(steps) != 2 {
 		t.Fatalf("got %+v and %v, want two hours", steps, err)
 	}
@@ -147,8 +148,18 @@ func TestStepsWithoutAPredictionSayWhy(t *testing.T) {
 	r := &Report{TimeZone: "UTC", Hours: []Hour{{Start: at(10, 0)}, {Start: at(11, 0)}}}
 	unknown := toy
 	unknown.CatalogModel = "another"
-	steps, err := Steps(context.Background(), fleetOf(t).DB(), []int64{1}, r, unknown)
+	steps, err := stepsIn(t, fleetOf(t).DB(), r, unknown)
 	if err != nil || len(steps) != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], `in 2 hours: no model named "another"`) {
 		t.Errorf("got %+v, %v and %q", steps, err, r.Notes)
 	}
+}
+
+// stepsIn are the steps of source 1 in a report's hours.
+func stepsIn(t *testing.T, db *sql.DB, r *Report, d deployment.Deployment) ([]StepTime, error) {
+	t.Helper()
+	hours, err := ServerHours(t.Context(), db, []int64{1}, r.Hours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return StepsOf(t.Context(), db, hours, r, d)
 }

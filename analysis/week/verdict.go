@@ -146,7 +146,43 @@ func (m *maker) fillVerdict() error {
 	v.Cautious = m.advised(chance, func(_, cautious *int) *int { return cautious }, v.LastCautious)
 	v.NeededBefore = r.decisiveOf(m.answer.Before.NeededAt(1))
 	v.Kind = r.judged(*v)
+	m.printed = printed
 	return nil
+}
+
+// takePrinted makes last week's headline figures those of its own page, where that rests on what this one rests on: two pages in one mail must not name two.
+// What has changed (Since) is by this week's estimates for both weeks.
+func (m *maker) takePrinted() {
+	if !m.restsOnTheSame(m.printed) {
+		return
+	}
+	r := m.report
+	last, own := &r.Before[len(r.Before)-1], &m.printed.Sums
+	last.BusiestHourStart, last.PeakRatePerS = own.BusiestHourStart, own.PeakRatePerS
+	last.HeadroomRatio, last.LowHeadroom, last.HighHeadroom = own.HeadroomRatio, own.LowHeadroom, own.HighHeadroom
+	last.GPUHoursNeeded = own.GPUHoursNeeded
+	for i := range r.Changes {
+		if c := &r.Changes[i]; c.Figure == "peak_rate_per_s" && c.Ratio != nil {
+			*c = c.against(*r.Sums.PeakRatePerS, *own.PeakRatePerS)
+		}
+	}
+}
+
+// restsOnTheSame says that a page of last week named a busiest hour by what this week's page rests on.
+func (m *maker) restsOnTheSame(printed *Report) bool {
+	return printed != nil && printed.Sums.BusiestHourStart != nil && m.changedModel(printed) == ""
+}
+
+// against is the change between two other values, which are as far off.
+func (c Change) against(now, before float64) Change {
+	out := Change{Figure: c.Figure, Before: &before, Ratio: new(now/before - 1)}
+	if c.Low != nil && c.High != nil {
+		reach := math.Log1p(*c.High) - math.Log1p(*c.Ratio)
+		ln := math.Log(now / before)
+		out.Low, out.High = new(math.Expm1(ln-reach)), new(math.Expm1(ln+reach))
+		out.IsTold = *out.Low > 0 || *out.High < 0
+	}
+	return out
 }
 
 // judged is the kind of a verdict on what is paid for now.
@@ -264,6 +300,11 @@ func (m *maker) since(printed *Report) (all []Since) {
 		return nil
 	}
 	hour, before := m.report.Hours[m.answer.Busiest], last.hours[m.answer.Before.Busiest]
+	if m.restsOnTheSame(printed) {
+		if i := slices.IndexFunc(last.hours, func(h Hour) bool { return h.Start.Equal(*printed.Sums.BusiestHourStart) && !h.IsMissing }); i >= 0 {
+			before = last.hours[i]
+		}
+	}
 	traffic, lengths := m.answer.ChanceOfChange(peakSD(m.report.Before))
 	tell := func(what string, this, that *float64, chance float64) {
 		s := Since{What: what, Ratio: ratioOf(this, that)}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // weeksOf are the verdicts of a fleet that is judged Monday after Monday: the replicas advised when each week's fullest hour needs so many replicas'
@@ -117,5 +118,35 @@ func TestTrueGrowthIsFound(t *testing.T) {
 	t.Logf("later than a week after the truth in %d of %d, more than a week before it in %d", late, trials, early)
 	if late > trials/10 {
 		t.Errorf("found later than a week after in %d of %d", late, trials)
+	}
+}
+
+// W44's page said 18.4/s and 73 % of W43, whose own page says 18.8/s and 85 %.
+func TestLastWeeksFiguresAreThoseOfItsPage(t *testing.T) {
+	of := func(deployment string, peak, headroom float64) *Report {
+		start := time.Date(2026, 10, 20, 8, 0, 0, 0, time.UTC)
+		return &Report{Deployment: Deployment{GPU: deployment}, Sums: Sums{BusiestHourStart: &start, PeakRatePerS: &peak, HeadroomRatio: &headroom}}
+	}
+	take := func(printed *Report) *Report {
+		r := of("H100", 19.36, 0.76)
+		r.Before = []Sums{{Week: "2026-W42"}, {Week: "2026-W43", PeakRatePerS: new(18.4), HeadroomRatio: new(0.73)}}
+		r.Changes = []Change{{Figure: "peak_rate_per_s", Before: new(18.4), Ratio: new(0.052), Low: new(0.012), High: new(0.0936), IsTold: true}}
+		(&maker{report: r, printed: printed}).takePrinted()
+		return r
+	}
+	r := take(of("H100", 18.81, 0.85))
+	last, c := r.Before[1], r.Changes[0]
+	exactly(t, "last week's peak", last.PeakRatePerS, 18.81)
+	exactly(t, "last week's headroom", last.HeadroomRatio, 0.85)
+	exactly(t, "the change from", c.Before, 18.81)
+	// The interval is as wide as it was, around another middle: 1.0292 / 1.052 of both ends, from 0.99 to 1.07, which leaves nothing to tell.
+	if math.Abs(*c.Ratio-0.0292) > 1e-3 || math.Abs(*c.Low+0.01) > 2e-3 || math.Abs(*c.High-0.07) > 2e-3 || c.IsTold {
+		t.Errorf("change %v (%v to %v, told %v)", *c.Ratio, *c.Low, *c.High, c.IsTold)
+	}
+	for why, printed := range map[string]*Report{"is not kept": nil, "is of another GPU": of("H200", 18.81, 0.85)} {
+		r := take(printed)
+		if *r.Before[1].PeakRatePerS != 18.4 || *r.Changes[0].Before != 18.4 {
+			t.Errorf("the page of last week %s: %v", why, *r.Before[1].PeakRatePerS)
+		}
 	}
 }

@@ -45,6 +45,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		{"a file that is missing", kit.ExitFailed, []string{
 			"ingest nothing.csv",
 			"collect --service nothing.yaml",
+			"drift nothing.yaml",
 			"collect --service service.yaml --prometheus-auth-file nothing",
 			"replay trace " + send + "--slo nothing.yaml",
 			"replay trace " + send + "--environment nothing.json",
@@ -95,6 +96,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		{"a key that does not exist, in a file", kit.ExitMisuse, []string{
 			"replay trace " + send + "--slo broken-slo.yaml",
 			"collect --service broken-ser.yaml",
+			"drift broken-ser.yaml",
 			"replay trace " + send + "--environment broken-env.json",
 			"what-if trace " + deployment + "--slo broken-slo.yaml",
 			"runs trace --slo broken-slo.yaml",
@@ -111,6 +113,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"ingest trace.csv --format frobnicate",
 			"ingest steps.log --run frobnicate",
 			"collect --service service.yaml --since frobnicate",
+			"drift service.yaml --weeks 1",
 			"collect --service service.yaml --since 1d --until 2d",
 			"collect --service service.yaml --until 2100-01-01",
 			"ingest trace.csv --max-rejected 2",

@@ -36,6 +36,8 @@ type requestLine struct {
 	ServerGeneration     *float64  `json:"server_generation_s"`
 	ServerQueue          *float64  `json:"server_queue_s"`
 	ServerMeanITL        *float64  `json:"server_mean_itl_s"`
+	ServerEngine         *float64  `json:"server_engine_s"`
+	ServerRecomputed     *int64    `json:"server_recomputed_tokens"`
 }
 
 // planLine is a line of plan.jsonl.zst, less what only the sender needs.

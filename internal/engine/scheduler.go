@@ -27,9 +27,11 @@ type Sequence struct {
 	Generated   int // tokens so far
 	Cached      int // prompt tokens found in the cache when first admitted; -1 before
 	Preemptions int
+	Recomputed  int  // tokens computed again after preemptions
 	IsGone      bool // finished or aborted
 
 	computed   int // tokens whose KV is in the cache
+	lost       int // of these, what the last preemption took
 	planned    int // tokens in the current step
 	blocks     []int32
 	remembered int // leading blocks already offered to the prefix cache
@@ -42,6 +44,9 @@ type prefix interface {
 }
 
 func (s *Sequence) tokens() int { return s.Prompt + s.Generated }
+
+// isDecoding says what the current step does for a sequence: one more token, or a part of its prompt.
+func (s *Sequence) isDecoding() bool { return s.planned == 1 && s.Generated > 0 }
 
 // hashed is how many leading blocks have a hash. Those that no other sequence can ask for count only once the sequence has
 // been preempted: then it may find them itself.
@@ -154,6 +159,7 @@ func (s *Scheduler) makeRoom(q *Sequence, n int, b *Batch) bool {
 // recompute mode).
 func (s *Scheduler) preempt(q *Sequence) {
 	q.Preemptions++
+	q.lost = q.computed
 	s.remember(q, q.computed)
 	s.drop(q)
 	s.waiting = slices.Insert(s.waiting, 0, q)
@@ -197,6 +203,8 @@ func (s *Scheduler) admit(b *Batch, budget int) {
 				b.Hit += q.computed
 			}
 		}
+		q.Recomputed += max(q.lost-q.computed, 0)
+		q.lost = 0
 		n := min(q.tokens()-q.computed, budget)
 		s.grow(q, q.computed+n)
 		s.waiting[0], s.waiting = nil, s.waiting[1:] // nil: the array keeps what lies before the queue
@@ -304,7 +312,7 @@ func (s *Scheduler) lookUp(q *Sequence) []int32 {
 func (s *Scheduler) plan(b *Batch, q *Sequence, n int) int {
 	q.planned = n
 	b.sequences = append(b.sequences, q)
-	if n == 1 && q.Generated > 0 {
+	if q.isDecoding() {
 		context := int64(q.computed + 1)
 		b.Step.DecodeSequences++
 		b.Step.ContextTokens += context

@@ -48,6 +48,9 @@ type Job struct {
 	First, Last time.Duration // its first and last token
 	Cached      int           // prompt tokens found in the prefix cache when it was first admitted
 	Preemptions int
+	Recomputed  int           // tokens computed again after these
+	Entered     time.Duration // it reached the engine, behind the frontend
+	EngineS     float64       // its share of the time of the engine's steps, seconds; filled where tokens are kept
 
 	runs []tokenRun
 
@@ -188,7 +191,7 @@ func (v *Virtual) Fits(job *Job) error {
 
 // Add lets a request arrive. The instant must not lie before one that the engine was told of, nor after End.
 func (v *Virtual) Add(job *Job, at time.Duration) {
-	job.Arrived = at
+	job.Arrived, job.Entered = at, at
 	if v.cfg.IsAsync && v.now.steps > 0 {
 		v.late = append(v.late, job)
 	} else {
@@ -241,6 +244,7 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	if s.extra > 0 {
 		v.noise.plan(end)
 	}
+	v.share(&s, end-s.start)
 	var yielded []*Sequence
 	if s.isDecode {
 		yielded = v.sched.decoded(s.steps)
@@ -255,7 +259,7 @@ func (v *Virtual) Finish(ended func(*Job)) {
 		v.yield(q, &s, out)
 		if q.IsGone {
 			job := q.Owner.(*Job)
-			job.Preemptions = q.Preemptions
+			job.Preemptions, job.Recomputed = q.Preemptions, q.Recomputed
 			over = append(over, job)
 		}
 	}
@@ -268,6 +272,36 @@ func (v *Virtual) Finish(ended func(*Job)) {
 		ended(job)
 	}
 	clear(over)
+}
+
+// share divides the time of the steps that have just ended among their requests. What a step would have taken without prompts is shared evenly by
+// those that decode; what the prompts added, by the tokens that were computed of each.
+func (v *Virtual) share(s *stretch, took time.Duration) {
+	if !v.keepsIt {
+		return
+	}
+	if s.isDecode {
+		for _, q := range v.sched.running {
+			q.Owner.(*Job).EngineS += took.Seconds() / float64(len(v.sched.running))
+		}
+		return
+	}
+	work, decoding := v.batch.Step, v.batch.Step
+	decoding.PrefillTokens, decoding.PrefillChunks, decoding.PrefillPairs = 0, 0, 0
+	decodeS := took.Seconds()
+	switch whole := v.stepS(work); {
+	case work.DecodeSequences == 0:
+		decodeS = 0
+	case work.PrefillTokens > 0 && whole > 0:
+		decodeS *= min(v.stepS(decoding)/whole, 1)
+	}
+	for _, q := range v.batch.sequences {
+		if q.isDecoding() {
+			q.Owner.(*Job).EngineS += decodeS / float64(work.DecodeSequences)
+		} else {
+			q.Owner.(*Job).EngineS += (took.Seconds() - decodeS) * float64(q.planned) / float64(work.PrefillTokens)
+		}
+	}
 }
 
 // sendUntil hands the frontend the tokens of the steps that have ended by an instant; the stretch goes on. Only a stretch of decoding has

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,6 +27,39 @@ func TestVirtualTimeByHand(t *testing.T) {
 	}
 	if v.Fits(&Job{Prompt: 0, Output: 1}) == nil || v.Fits(&Job{Prompt: 131072, Output: 1}) == nil {
 		t.Error("a job that no server takes fits")
+	}
+}
+
+// A prompt's token takes 1 ms, and a step that decodes 10 ms more. The first job has 4 ms of its prompt and 10 of its second token; the third comes
+// from a step that also holds the 6 tokens of the second job: 10 ms are the first's and 6 the second's, which then decodes alone for 10.
+func TestStepsAreSharedByHand(t *testing.T) {
+	v, err := NewVirtual(Config{StepTime: func(s Step) time.Duration {
+		return time.Duration(s.PrefillTokens+10*min(s.DecodeSequences, 1)) * time.Millisecond
+	}}, Noise{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []*Job{{Prompt: 4, Output: 3}, {Prompt: 6, Output: 2}}
+	playOn(v, jobs, []time.Duration{0, 8 * time.Millisecond}, nil)
+	if math.Abs(jobs[0].EngineS-0.024) > 1e-9 || math.Abs(jobs[1].EngineS-0.016) > 1e-9 {
+		t.Errorf("shares %v and %v, want 0.024 and 0.016", jobs[0].EngineS, jobs[1].EngineS)
+	}
+}
+
+// Four blocks of four tokens hold two prompts of six until the ninth token of one: the other loses the eight that it has, and computes them
+// again once the first is done. All steps together are the shares of both.
+func TestRecomputedTokensByHand(t *testing.T) {
+	v, err := NewVirtual(Config{KVBlocks: 4, BlockSize: 4, MaxModelLen: 16, StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []*Job{{Prompt: 6, Output: 6}, {Prompt: 6, Output: 6}}
+	playOn(v, jobs, []time.Duration{0, 0}, nil)
+	if jobs[0].Recomputed != 0 || jobs[1].Recomputed != 8 || jobs[1].Preemptions != 1 {
+		t.Errorf("recomputed %d and %d, preempted %d; want 0, 8 and 1", jobs[0].Recomputed, jobs[1].Recomputed, jobs[1].Preemptions)
+	}
+	if all := jobs[0].EngineS + jobs[1].EngineS; math.Abs(all-jobs[1].Last.Seconds()) > 1e-9 {
+		t.Errorf("shares add up to %v, steps to %v", all, jobs[1].Last.Seconds())
 	}
 }
 

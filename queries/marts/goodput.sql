@@ -1,7 +1,6 @@
 -- One row per run that carries an SLO: how many requests were accepted, and what their output tokens cost.
 --
--- A request is accepted if it is successful and within every objective of its class: by its own times, and for itl by the percentile of its
--- own gaps between chunks. Warm-up is left out. The price of a GPU is the SLO's, or the catalogue's if the SLO names none. Cost is null
+-- A request is accepted if it is successful and within every objective of its class (marts.slo_misses). Warm-up is left out. The price of a GPU is the SLO's, or the catalogue's if the SLO names none. Cost is null
 -- unless the SLO is met, because otherwise it has no meaning.
 -- Kept per run.
 -- group: money
@@ -19,50 +18,7 @@
 -- price_per_gpu_hour            in US dollars by the catalogue; in whatever currency by the SLO; null where neither has one
 -- price_from                    'SLO', or the label of the catalogue's price
 -- cost_per_million_accepted_tokens   of the GPUs over the run's window, per million accepted output tokens; null where the SLO is not met
-with bounds as (
-    select
-        run_id,
-        metric,
-        percentile / 100 as q,
-        at_most,
-        class
-    from staging.slo_objectives
-    where metric <> 'failure_ratio'
-),
-
-gaps as (
-    select
-        run_id,
-        seq,
-        list(itl_s order by itl_s) as in_order
-    from staging.chunks
-    where itl_s is not null
-        and run_id in (select run_id from bounds where metric = 'itl')
-    group by
-        run_id,
-        seq
-),
-
-beyond as (
-    select distinct
-        requests.run_id,
-        requests.seq
-    from bounds
-    inner join staging.requests
-        on requests.run_id = bounds.run_id
-        and coalesce(requests.class = bounds.class, bounds.class is null)
-    left join gaps on gaps.run_id = requests.run_id and gaps.seq = requests.seq
-    where bounds.at_most < case bounds.metric
-        when 'ttft' then requests.ttft_s
-        when 'ttft_from_due' then requests.ttft_from_due_s
-        when 'tpot' then requests.tpot_s
-        when 'e2e' then requests.e2e_s
-        when 'e2e_from_due' then requests.e2e_from_due_s
-        when 'itl' then macros.interpolated(gaps.in_order, bounds.q)
-    end
-),
-
-outcomes as (
+with outcomes as (
     select
         run_id,
         slo_name,
@@ -85,7 +41,7 @@ accepted as (
         any_value(steady.until_s - steady.from_s) as steady_s
     from staging.requests
     inner join staging.runs on runs.run_id = requests.run_id
-    left join beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
+    left join marts.slo_misses as beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
     left join marts.steady_windows as steady
         on steady.run_id = requests.run_id
         and coalesce(requests.done_s, requests.last_token_s, requests.sent_s) between steady.from_s and steady.until_s

@@ -309,7 +309,7 @@ select
             coalesce(runs.server_version, runs.engine_version),
             case when runs.gpu is not null then concat_ws(' ', 'on', runs.gpu, 'x' || coalesce(runs.tensor_parallel_size, 1) * greatest(coalesce(runs.deployment.data_parallel_size, 1), 1)) end
         )
-    end as measured_on,
+    end || case when len(runs.endpoints) > 1 then ', ' || len(runs.endpoints) || ' servers' else '' end as measured_on,
     runs.is_simulated,
     runs.origin,
     runs.is_draft,

@@ -46,6 +46,8 @@
 -- server_queue_s           the server's own time in its queue, seconds
 -- server_tpot_s            the server's own time from the first token to the last / (received_tokens - 1), seconds
 -- server_mean_itl_s        the server's own mean gap between tokens, seconds
+-- server_engine_s          its share of the time of its engine's steps, seconds; of a rehearsal, else null
+-- server_recomputed_tokens  tokens computed again after it was preempted; of a rehearsal, else null
 select
     requests.run_id,
     requests.seq,
@@ -105,5 +107,7 @@ select
             then requests.server_generation_s
                 / (coalesce(requests.output_tokens_reported, requests.output_tokens_counted) - 1)
     end as server_tpot_s,
-    requests.server_mean_itl_s
+    requests.server_mean_itl_s,
+    requests.server_engine_s,
+    requests.server_recomputed_tokens
 from raw.requests

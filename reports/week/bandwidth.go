@@ -38,6 +38,9 @@ func bandwidthView(f *facts) (any, string, error) {
 	if f.Drift != nil {
 		v.Said = f.Drift.Sentence
 	}
+	if f.Changed != nil { // one answer: a smaller shift of the table's would read as another
+		v.Said = f.Changed.Sentence
+	}
 	return v, figure.Title, nil
 }
 

@@ -463,7 +463,11 @@ func (f *facts) since() prose {
 	if len(same) > 0 {
 		text += "; the same: " + strings.Join(same, ", ")
 	}
-	return join(said, text+".")
+	text += "."
+	if f.Changed != nil && f.Changed.Verdict != "none" && f.Changed.Verdict != "unknown" {
+		text += " " + f.Changed.Sentence
+	}
+	return join(said, text)
 }
 
 func sameNumber(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -123,6 +123,28 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// What drift finds stands behind what changed since last week; that it finds nothing is said below, where the time per token is.
+func TestDriftStandsBehindWhatChanged(t *testing.T) {
+	for _, one := range []struct {
+		verdict string
+		is      bool
+	}{{"system", true}, {"workload", true}, {"both", true}, {"none", false}, {"unknown", false}} {
+		r := sample.Report()
+		r.Verdict.Since = []week.Since{{What: "traffic"}}
+		r.Changed = &week.WhatChanged{Verdict: one.verdict, Sentence: "The system changed on 2026-11-18."}
+		if got := strings.Contains(ledeOf(r), "othing changed. The system changed on 2026-11-18."); got != one.is {
+			t.Errorf("%s: the summary says\n%s", one.verdict, ledeOf(r))
+		}
+		var out strings.Builder
+		if err := page.Write(&out, r, page.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), r.Changed.Sentence) {
+			t.Errorf("%s: the page does not say it", one.verdict)
+		}
+	}
+}
+
 // However large the numbers, the headline stays short, and the lede within its lines and its bold facts.
 func TestSentencesAreShort(t *testing.T) {
 	for _, c := range weeks {

@@ -74,7 +74,8 @@ type Basis struct {
 	EndedAt                 *time.Time
 	AgeDays                 *float64 // at the week's end; below 0: it ended later
 	PerS, LowPerS, HighPerS *float64
-	IsImpossible            bool // at the busiest hour's lengths no rate is small enough for the SLO
+	IsImpossible            bool    // at the busiest hour's lengths no rate is small enough for the SLO
+	Alone                   float64 // what the binding objective comes to without load, where that misses it already; 0: it does not
 	Binding                 string
 	ShapeDistance           *float64 // largest KS distance of prompt or answer lengths between the search's window and the week
 	IsOtherShape            bool
@@ -120,7 +121,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 			b.Correction = answer.Hours[busiest].Correction
 		}
 		if b.IsImpossible = isImpossible; isImpossible {
-			b.Binding = answer.Hours[busiest].Binding
+			b.Binding, b.Alone = answer.Hours[busiest].Binding, answer.Hours[busiest].alone
 		}
 		b.Sentence = b.ofSearch(s, isCalibrated)
 		return nil
@@ -133,6 +134,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 	n := &answer.Hours[busiest]
 	b.Replicas = answer.Replicas
 	b.PerS, b.LowPerS, b.HighPerS, b.Binding, b.IsImpossible = n.PerS, n.LowPerS, n.HighPerS, n.Binding, isImpossible
+	b.Alone = n.alone
 	b.Sentence = b.ofRehearsal()
 	if b.PerS == nil {
 		return nil

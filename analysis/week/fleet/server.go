@@ -54,12 +54,13 @@ type Capacity struct {
 
 	Curve []Share `json:"curve,omitempty"` // of the shape that the page shows
 
-	isHopeless bool // requests that have the fleet to themselves miss an objective
+	// Alone is what the objective comes to where each request has the fleet to itself, in the unit of its bound, where that misses it already; 0: it does not.
+	Alone float64 `json:"alone,omitempty"`
 }
 
 // modelVersion changes when the same question would get another answer by this package or by the packages that it rehearses with. Constants
 // of the bandwidth model need no change here: the key holds step times.
-const modelVersion = "fleet/3"
+const modelVersion = "fleet/5"
 
 // How much is played: at each point so many requests, more of them where the seeds alone make the interval this wide.
 const (
@@ -116,7 +117,7 @@ func (s *Server) Rehearse(ctx context.Context, shape Shape) (c Capacity, err err
 			return c, err
 		}
 		isEnough := c.PerS > 0 && c.Slow > impossible
-		if isEnough || c.isHopeless || r.replicas < n || 2*n > mostTogether {
+		if isEnough || c.Alone > 0 || r.replicas < n || 2*n > mostTogether {
 			return c, nil
 		}
 	}
@@ -190,7 +191,9 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		c.Binding = r.server.Objectives[centre.Objective].String()
 	}
 	if math.IsInf(centre.Ln, -1) {
-		c.isHopeless = r.limits.IsMissedAlone(centre.Objective)
+		if alone, isMissed := r.limits.Alone(centre.Objective); isMissed {
+			c.Alone = alone
+		}
 		return c, nil
 	}
 	c.PerS = r.perReplica(centre)
@@ -199,7 +202,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 		to    *float64
 		shift capacity.Shift
 		guess float64
-	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
+	}{{&c.Slow, capacity.Shift{All: slower}, centre.Ln - 1.4*slower}, {&c.Fast, capacity.Shift{All: -faster}, centre.Ln + 1.25*faster}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
 		if r.server.IsLow && other.to != &c.Slow {
 			continue
 		}
@@ -226,7 +229,7 @@ func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
 
 // centre is the limit of the fleet as the model has it.
 func (r *played) centre(deepen bool) (capacity.Limit, error) {
-	return r.at(capacity.Shift{}, math.Log(0.7*r.mostPerS/r.windowS), deepen)
+	return r.at(capacity.Shift{}, math.Log(0.85*r.mostPerS/r.windowS), deepen)
 }
 
 // perReplica is the rate of one replica at a limit, requests per second; 0: no rate is small enough.
@@ -317,4 +320,28 @@ func saturated(ctx context.Context, engine engine.Config, shape *Shape) (perS, s
 	}
 	from, until := len(at)/4, len(at)*3/4
 	return float64(until-from) / (at[until] - at[from]).Seconds(), stay.Seconds() / float64(len(at)), nil
+}
+
+// Played is what a fleet makes of an hour, and what one of its replicas would take.
+type Played struct {
+	capacity.Tails         // at the hour's own rate
+	PerS           float64 // of one replica within the objectives; 0: no rate is small enough
+}
+
+// Play plays a shape at its rate on servers whose steps are longer by so much, in ln.
+func (s Server) Play(ctx context.Context, shape Shape, perS, slower float64) (p Played, err error) {
+	fast := s.Engine.StepTime
+	s.Engine.StepTime = func(step engine.Step) time.Duration { return time.Duration(math.Exp(slower) * float64(fast(step))) }
+	r, err := s.rehearsal(ctx, shape, s.size(), s.played())
+	if err != nil {
+		return p, err
+	}
+	if p.Tails, err = capacity.TailsAt(ctx, r.question, perS*float64(r.replicas)/float64(max(1, s.Replicas))); err != nil {
+		return p, fmt.Errorf("fleet: %w", err)
+	}
+	limit, err := r.centre(false)
+	if err == nil && !math.IsInf(limit.Ln, -1) {
+		p.PerS = r.perReplica(limit)
+	}
+	return p, err
 }

@@ -202,31 +202,28 @@ func (s *Shape) repeated(perS float64, length time.Duration) (requests []plan.Re
 	return requests, span
 }
 
-// redrawn are Poisson arrivals whose rate changes every minute and every ten seconds as much as that of the shape does, or by so many
-// standard errors more.
+// redrawn are Poisson arrivals whose rate changes every ten seconds as that of the hour's minutes does, each minute as it was, in a random order; or by so
+// many standard errors more.
 func (s *Shape) redrawn(perS float64, length time.Duration, more float64) ([]plan.Request, time.Duration) {
-	const minute, short = 60, 10
-	slow, slowError := s.unevenness(minute)
-	fast, fastError := s.unevenness(short)
+	slow, slowError := s.unevenness(60)
+	fast, fastError := s.unevenness(10)
 	if more > 0 {
 		slow, fast = slow+more*slowError, fast+more*math.Hypot(slowError, fastError)
 	}
 	fast = max(fast-slow, 0) // what is uneven over a minute is uneven over ten seconds too
 	rnd := rand.New(rand.NewPCG(uint64(len(s.Requests)), 0x4ed4))
-	minutes := int(math.Ceil(length.Seconds() / minute))
-	ofMinute, ofShort := varied(rnd, slow, minutes), varied(rnd, fast, minutes*minute/short)
-	rates := make([]float64, len(ofShort))
+	minutes := int(math.Ceil(length.Minutes()))
+	rates := drawnFrom(rnd, s.minutes(slow, fast), minutes)
 	sum := 0.0
-	for i := range rates {
-		rates[i] = ofMinute[i*short/minute] * ofShort[i]
-		sum += rates[i]
+	for _, rate := range rates {
+		sum += rate
 	}
 	order := rnd.Perm(len(s.Requests))
 	var requests []plan.Request
 	for i, rate := range rates {
 		rate *= perS * float64(len(rates)) / sum
-		from := float64(i * short)
-		for at := from + rnd.ExpFloat64()/rate; at < from+short; at += rnd.ExpFloat64() / rate {
+		from := float64(i) * bin.Seconds()
+		for at := from + rnd.ExpFloat64()/rate; at < from+bin.Seconds(); at += rnd.ExpFloat64() / rate {
 			r := s.Requests[order[len(requests)%len(order)]]
 			r.Seq, r.Due = int64(len(requests)), plan.FromSeconds(at)
 			requests = append(requests, r)
@@ -273,7 +270,7 @@ const (
 	tailAllowed    = 0.10
 	burstAllowed   = 0.10 // of the coefficient of variation of the rate over ten seconds and over a minute
 	standardErrors = 2.0
-	figuresErrors  = 2.7  // of eight figures of lengths: two samples of one law agree 19 times of 20
+	figuresErrors  = 3.5  // of ten figures of some hundred hours of one law hardly one disagrees
 	cachedAllowed  = 0.04 // share of prompt tokens that others had before
 )
 
@@ -321,16 +318,66 @@ func quantileOf(sorted []float64, q, allowed float64) figure {
 	return figure{at(q), (at(q+by) - at(q-by)) / 2, allowed}
 }
 
-// varied are factors of mean 1 and some variance in a random order: the quantiles of a lognormal distribution, so that few of them are as
-// uneven as many.
-func varied(rnd *rand.Rand, variance float64, n int) []float64 {
-	v := math.Log1p(variance)
-	factors := make([]float64, n)
-	for i, k := range rnd.Perm(n) {
-		normal := math.Sqrt2 * math.Erfinv(2*(float64(k)+0.5)/float64(n)-1)
-		factors[i] = math.Exp(math.Sqrt(v)*normal - v/2)
+// minuteBins are the rates of the ten seconds of a minute.
+type minuteBins [6]float64
+
+// minutes are those of the hour, the emptiest first, over the mean rate of the five minutes that each lies in. A count varies as its rate does and as Poisson's
+// law does besides: differences are made smaller, so that the variances left are slow, of minutes, and fast, of ten seconds within a minute. Minutes that are
+// full are less uneven in themselves than empty ones, so that a minute stays what it was.
+func (s *Shape) minutes(slow, fast float64) (minutes []minuteBins) {
+	const ofMinute = len(minuteBins{})
+	counts := s.Counts
+	if counts == nil {
+		counts = counted(s.Requests, s.span())
 	}
-	return factors
+	for five := range slices.Chunk(counts, int(fiveMinutes/bin)) {
+		var sums, bins []float64
+		for minute := range slices.Chunk(five, ofMinute) {
+			from := len(bins)
+			for _, c := range minute {
+				bins = append(bins, float64(c))
+			}
+			sums = append(sums, stat.Sum(bins[from:]))
+		}
+		if len(bins) < int(fiveMinutes/bin) || stat.Sum(sums) == 0 {
+			continue
+		}
+		for i, rate := range smoothed(sums, slow) {
+			var m minuteBins
+			for j, within := range smoothed(bins[i*ofMinute:(i+1)*ofMinute], fast) {
+				m[j] = rate * within
+			}
+			minutes = append(minutes, m)
+		}
+	}
+	slices.SortStableFunc(minutes, func(a, b minuteBins) int { return cmp.Compare(stat.Sum(a[:]), stat.Sum(b[:])) })
+	return minutes
+}
+
+// smoothed are counts over their mean, less the part of their variance that is Poisson's; of nothing counted, ones.
+func smoothed(counts []float64, variance float64) []float64 {
+	mean := stat.Mean(counts)
+	smaller := math.Sqrt(variance / (variance + 1/mean))
+	rates := make([]float64, len(counts))
+	for i, c := range counts {
+		rates[i] = 1
+		if mean > 0 {
+			rates[i] = max(0, 1+(c/mean-1)*smaller)
+		}
+	}
+	return rates
+}
+
+// drawnFrom are so many of these minutes in a random order, evenly from the emptiest to the fullest, so that few are as uneven as many; of none, even ones.
+func drawnFrom(rnd *rand.Rand, minutes []minuteBins, n int) (rates []float64) {
+	for _, k := range rnd.Perm(n) {
+		drawn := minuteBins{1, 1, 1, 1, 1, 1}
+		if len(minutes) > 0 {
+			drawn = minutes[(2*k+1)*len(minutes)/(2*n)]
+		}
+		rates = append(rates, drawn[:]...)
+	}
+	return rates
 }
 
 // bin is what Counts count in.
@@ -399,19 +446,18 @@ func (s *Shape) burst(seconds int) figure {
 	return figure{cv, se / max(2*cv, math.Sqrt(se)), burstAllowed}
 }
 
-// agrees says that two shapes may share a rehearsal, and how far they are apart at most: 1 is as far as is allowed.
-func (l *looks) agrees(other *looks) (apart float64, agrees bool) {
+// agrees says that two shapes may share a rehearsal.
+func (l *looks) agrees(other *looks) bool {
 	if l.classes != other.classes {
-		return math.Inf(1), false
+		return false
 	}
 	for i := range l.figures {
 		a, b := l.figures[i], other.figures[i]
-		allowed := max(a.allowed, figuresErrors*math.Hypot(a.se, b.se))
-		if !math.IsInf(allowed, 1) {
-			apart = max(apart, math.Abs(a.value-b.value)/allowed)
+		if math.Abs(a.value-b.value) > max(a.allowed, figuresErrors*math.Hypot(a.se, b.se)) {
+			return false
 		}
 	}
-	return apart, apart <= 1
+	return true
 }
 
 // Distance is the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths between two shapes: the largest difference of

@@ -37,10 +37,13 @@ type Request struct {
 	plan.Request               // Due is when it really was due: the plan's own only in an open loop
 	Held         time.Duration // waited for a slot under a cap
 	Sent         time.Duration
+	Entered      time.Duration // it reached the engine
 	Scheduled    time.Duration // the engine admitted it
 	First, Last  time.Duration // first and last token
 	Cached       int           // prompt tokens that the prefix cache had
 	Preemptions  int
+	Recomputed   int     // tokens computed again after these
+	EngineS      float64 // its share of the time of its engine's steps, seconds; where tokens are kept
 	Replica      int
 	Failure      string          // why it was refused; empty for a success
 	Tokens       []time.Duration // the instant of each, where they are kept; valid during the call only
@@ -214,7 +217,8 @@ func (p *player) refused(f *flight, why error) {
 // ended reports a request whose last token has come.
 func (p *player) ended(job *engine.Job) {
 	f := job.Owner.(*flight)
-	r := Request{Sent: job.Arrived, Scheduled: job.Scheduled, First: job.First, Last: job.Last, Cached: job.Cached, Preemptions: job.Preemptions}
+	r := Request{Sent: job.Arrived, Entered: job.Entered, Scheduled: job.Scheduled, First: job.First, Last: job.Last, Cached: job.Cached,
+		Preemptions: job.Preemptions, Recomputed: job.Recomputed, EngineS: job.EngineS}
 	if p.settings.KeepsTokens {
 		p.tokens = p.engines[p.engine].TokenTimes(p.tokens[:0], job)
 		r.Tokens = p.tokens

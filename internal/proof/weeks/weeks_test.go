@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,19 +116,20 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 		t.Skip("TIDEMARK_SHARED has no traces")
 	}
 	for _, one := range []struct {
-		name, file, gpu, model, more string
+		name, file, gpu, model, week string
 		ttft, tpot                   string
 	}{
-		{name: "conversations", file: "azure-2023/AzureLLMInferenceTrace_conv.csv", gpu: "H100", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
-		{name: "code", file: "azure-2023/AzureLLMInferenceTrace_code.csv", gpu: "H200", model: "llama-3.1-8b", ttft: "1s", tpot: "60ms"},
+		{name: "conversations", file: "azure-2023/AzureLLMInferenceTrace_conv.csv", gpu: "H100", model: "llama-3.1-8b", week: "2023-W46", ttft: "1s", tpot: "60ms"},
+		{name: "code", file: "azure-2023/AzureLLMInferenceTrace_code.csv", gpu: "H200", model: "llama-3.1-8b", week: "2023-W46", ttft: "1s", tpot: "60ms"},
+		{name: "mooncake", file: "mooncake/conversation_trace.jsonl", gpu: "H200", model: "llama-3.1-8b", week: "2024-W26", ttft: "20s", tpot: "100ms"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			h := home{t, t.TempDir()}
-			h.run("ingest", filepath.Join(shared, "traces", one.file), "--name", one.name)
+			h.run("ingest", h.dated(filepath.Join(shared, "traces", one.file)), "--name", one.name)
 			h.write("slo.yaml", fmt.Appendf(nil, slo+"  - {metric: tpot, percentile: 99, at_most: %s}\n", one.ttft, one.tpot))
 			for _, replicas := range []int{1, 3} {
 				h.write("service.yaml", fmt.Appendf(nil, "service: %s\ntime_zone: UTC\ntraffic: [%s]\ndeployment: {gpu: %s, model: %s}\nreplicas: %d\nslo: slo.yaml\n", one.name, one.name, one.gpu, one.model, replicas))
-				h.run("report", "--service", "service.yaml", "--week", "2023-W46", "--output", "page.html", "--force")
+				h.run("report", "--service", "service.yaml", "--week", one.week, "--output", "page.html", "--force")
 				var page []struct {
 					Needed         int
 					Low, Mid, High float64
@@ -185,6 +187,28 @@ func (h home) run(args ...string) {
 	if out, err := command.CombinedOutput(); err != nil {
 		h.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+}
+
+// dated is the file of a trace whose requests have a date: one of Mooncake's begins at 0 ms, and is put at nine on a Monday.
+func (h home) dated(file string) string {
+	if filepath.Ext(file) != ".jsonl" {
+		return file
+	}
+	h.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	monday := time.Date(2024, 6, 24, 9, 0, 0, 0, time.UTC).UnixMilli()
+	dated := regexp.MustCompile(`"timestamp": \d+`).ReplaceAllFunc(text, func(stamp []byte) []byte {
+		ms, err := strconv.ParseInt(string(bytes.TrimPrefix(stamp, []byte(`"timestamp": `))), 10, 64)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return fmt.Appendf(nil, `"timestamp": %d`, monday+ms)
+	})
+	h.write("dated.jsonl", dated)
+	return filepath.Join(h.dir, "dated.jsonl")
 }
 
 // ask reads the answer of a command as JSON.

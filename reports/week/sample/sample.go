@@ -123,6 +123,7 @@ func NoCapacity() *week.Report {
 func OutOfReach() *week.Report {
 	r := NoCapacity()
 	r.Basis.Kind, r.Basis.IsImpossible, r.Basis.Binding = "predicted", true, r.SLO.Objectives[0].Name
+	r.Basis.Alone = 0.0864
 	r.Basis.Sentence = "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
 	r.Verdict = r.AsNeeded()
 	r.AlternativesWhy = "No other deployment was tried: the busiest hour has one request."
@@ -181,7 +182,9 @@ func (p plan) report() *week.Report {
 		r.Sums.BrokenHours, r.Sums.IsMet = p.broken(r.Felt), ptr(len(p.slow) == 0)
 	}
 	r.Symptoms, r.Alternatives, r.Forecast = p.symptoms(r.Hours), p.alternatives(r.Sums), p.forecast(r.Sums)
-	r.Drift = p.drift(r.Steps)
+	if r.Drift = p.drift(r.Steps); r.Drift != nil {
+		r.Changed = &week.WhatChanged{Verdict: "none", Sentence: "No change shown, of the system or of the workload: a change of TPOT at the same batch by 4.00 % would have shown, a change of requests by 9.10 % would have shown."}
+	}
 	r.Runs, r.Gaps, r.Scaling, r.Nines = runs(), p.gaps(r.Hours), scaling(r.Sums), nines(p.replicas)
 	r.Fullest, r.Do, r.FailedRequests = fullest(r.Hours), p.do(), 4321
 	r.Sums.Sentence = p.sentence(r.Sums)

@@ -41,7 +41,7 @@ import (
 type whatIfFlags struct {
 	send.Planning
 	grid                             []string // the values of gridChanges
-	slo, measured                    string
+	slo, measured, withoutClass      string
 	maxConcurrency, splitInputTokens int
 	isRehearsed, isFormula, isCold   bool
 }
@@ -70,6 +70,7 @@ func (f *whatIfFlags) ownFlags() []cli.Flag {
 		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: what keeps to them is then rehearsed, as by capacity", Destination: &f.slo},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones", Destination: &f.splitInputTokens, Action: kit.AtLeastOne[int]("split-input-tokens")},
+		&cli.StringFlag{Name: "without-class", Usage: "rehearse with and without `CLASS`: how much longer it makes the p99 TTFT of all others", Destination: &f.withoutClass},
 		&cli.BoolFlag{Name: "rehearse", Usage: "without --slo too: play the requests on each row's servers in virtual time; tails come from that, and not from formulas", Destination: &f.isRehearsed},
 		&cli.BoolFlag{Name: "formula", Usage: "with --slo: no rehearsal, closed formulas for all; they say nothing of bursts", Destination: &f.isFormula},
 		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache", Destination: &f.isCold},
@@ -106,8 +107,10 @@ func (f *whatIfFlags) run() error {
 		}
 		f.isRehearsed = f.isRehearsed || !f.isFormula
 	}
+	f.isRehearsed = f.isRehearsed || f.withoutClass != ""
 	if f.isRehearsed && f.isFormula {
-		return hint.Misuse("what-if: --rehearse and --formula contradict each other").Hint("leave one out")
+		asked := map[bool]string{true: "without-class", false: "rehearse"}[f.withoutClass != ""]
+		return hint.Misuse("what-if: --%s and --formula contradict each other", asked).Hint("leave one out")
 	}
 	answers := &analysis.Answers{Asked: analysis.AskedCapacity{Verb: "what-if", Version: kit.Version}}
 	err = f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
@@ -176,6 +179,13 @@ func (f *whatIfFlags) rehearseRows(ctx context.Context, answers *analysis.Answer
 			return err
 		}
 		row.differ = differ
+		if f.withoutClass != "" && row.pool == "" && row.Why == "" {
+			h, err := row.Scenario.HeadOfLine(ctx, answers, &row.Outlook, requests, row.choice, f.withoutClass)
+			if err != nil {
+				return err
+			}
+			row.headOfLine = &h
+		}
 	}
 	return nil
 }
@@ -236,7 +246,8 @@ type whatIfRow struct {
 	choice analysis.MixChoice // of the requests that Mix is of
 	analysis.Scenario
 	analysis.Outlook
-	differ                     []string // what a rehearsal says against the formulas
+	differ                     []string             // what a rehearsal says against the formulas
+	headOfLine                 *analysis.HeadOfLine // nil: not asked
 	measuredTPOT, measuredTTFT *float64
 	invalid                    string // why what was measured is no measurement; empty: it is one
 	isOther                    bool   // what another run measured: no choice

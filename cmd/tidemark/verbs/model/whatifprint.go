@@ -191,6 +191,10 @@ func (f *whatIfFlags) whatIfSentences(t traffic, rows []whatIfRow, slo analysis.
 		}
 	}
 	for _, row := range rows {
+		if h := row.headOfLine; h != nil {
+			said = append(said, fmt.Sprintf("%s: p99 TTFT from due of the %s requests that are not %s: %s beside it, %s without it: %s times (%s-%s).", row.label(),
+				kit.Whole(float64(h.Others)), h.Class, show.Duration(h.With.Value), show.Duration(h.Without.Value), show.Figures(h.Factor.Value), short(h.Factor.Low), short(h.Factor.High)))
+		}
 		for _, text := range row.differ {
 			said = append(said, fmt.Sprintf("%s: %s.", row.label(), text))
 		}
@@ -381,7 +385,8 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
 		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "slots", "slot_wait_ratio", "is_stable", "stable_per_s",
 		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "capacity_from", "headroom_ratio", "replicas_needed", "cautious_replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
-		"experts_from", "calibration", "slo", "not_possible", "why")
+		"experts_from", "calibration", "without_class", "others_p99_ttft_s", "others_alone_p99_ttft_s", "head_of_line_ratio", "low_head_of_line_ratio", "high_head_of_line_ratio",
+		"slo", "not_possible", "why")
 	for _, objective := range slo.Objectives {
 		for _, end := range []string{"", "low ", "high ", "unloaded "} {
 			table.Columns = append(table.Columns, analysis.Column{Name: end + objective.String()})
@@ -411,10 +416,20 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
 			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
-			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration), kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)
+			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration))
+		cells = append(cells, headOfLineCells(row.headOfLine)...)
+		cells = append(cells, kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)
 		table.Rows = append(table.Rows, nullsForNaN(append(cells, objectiveCells(slo, o)...)))
 	}
 	return table
+}
+
+// headOfLineCells are null where nobody asked for a class to be left out.
+func headOfLineCells(h *analysis.HeadOfLine) []any {
+	if h == nil {
+		return make([]any, 6)
+	}
+	return []any{h.Class, h.With.Value, h.Without.Value, h.Factor.Value, h.Factor.Low, h.Factor.High}
 }
 
 // nullsForNaN writes what is not predicted.

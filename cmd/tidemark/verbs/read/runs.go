@@ -115,7 +115,11 @@ func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID str
 	if err != nil {
 		return err
 	}
-	for _, sentence := range sentences {
+	anatomy, err := analysis.Anatomy(ctx, w.DB(), runID)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range append(sentences, anatomy...) {
 		c.Tell("%s", sentence)
 	}
 	if c.IsForPrograms() {

@@ -3,10 +3,13 @@ package read
 // The verb schema lists what can be asked about. answers.Schema reads it from the comments that the warehouse keeps, and internal/cli/shell
 // lays it out.
 //
-// Exit codes: 0; 2 for a name that nothing has.
+// Exit codes: 0; 2 for a name that nothing has, and for a word that nothing has.
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +19,7 @@ import (
 	"tidemark/internal/cli/shell"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
@@ -23,6 +27,7 @@ import (
 type schemaFlags struct {
 	kit.Call
 	stable bool
+	search string
 }
 
 func SchemaCommand() *cli.Command {
@@ -37,8 +42,9 @@ its schema: "tpot_gap" is marts.tpot_gap. --csv and --json list everything.
 Examples:
   tidemark schema traces
   tidemark schema marts.tpot_gap
-  tidemark schema macros`,
+  tidemark schema --search max-num-seqs`,
 		Flags: f.TableFlags(
+			&cli.StringFlag{Name: "search", Usage: "what has `WORD` in its name or meaning: knobs, flags, metrics, relations, macros, columns", Destination: &f.search},
 			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake", Destination: &f.stable},
 		),
 		Action: f.Do(f.run),
@@ -49,6 +55,9 @@ func (f *schemaFlags) run() error {
 	name, err := f.OptionalArgument("relation")
 	if err != nil {
 		return err
+	}
+	if f.IsGiven("search") {
+		return f.find(name)
 	}
 	if f.stable {
 		return printStable(&f.Call, name)
@@ -63,6 +72,64 @@ func (f *schemaFlags) run() error {
 		}
 		return describe(&f.Call, name, table)
 	})
+}
+
+// find prints what has the word that is searched for.
+func (f *schemaFlags) find(name string) error {
+	if name != "" || f.stable {
+		return hint.Misuse("schema: --search looks through everything").Hint("leave out %s", cmp.Or(name, "--stable"))
+	}
+	return f.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := answers.Search(ctx, w.DB(), f.search, f.words())
+		if err != nil || f.IsForPrograms() {
+			return f.PrintAnswer(table, err)
+		}
+		const most = 25
+		more := len(table.Rows) - most
+		table.Rows = table.Rows[:min(most, len(table.Rows))]
+		width := terminal.Width(f.App.Writer)
+		var b strings.Builder
+		for _, row := range kit.RowsOf(table) {
+			fmt.Fprintf(&b, "%s (%s)\n", row.Text("name"), row.Text("kind"))
+			kit.Labelled(&b, "    is", 10, shortened(row.Text("meaning"), 300), width)
+			kit.Labelled(&b, "    in", 10, shortened(row.Text("where"), 150), width)
+		}
+		if more > 0 {
+			fmt.Fprintf(&b, "and %s; --csv has them all\n", show.Things(more, "more", "more"))
+		}
+		_, err = io.WriteString(f.App.Writer, b.String())
+		return err
+	})
+}
+
+// words are the flags of all verbs; one that several have alike is one word.
+func (f *schemaFlags) words() (all []answers.Word) {
+	place := map[string]int{}
+	for _, command := range f.App.Commands {
+		for _, flag := range command.Flags {
+			documented, is := flag.(cli.DocGenerationFlag)
+			if !is {
+				continue
+			}
+			name, usage := "--"+flag.Names()[0], strings.ReplaceAll(documented.GetUsage(), "`", "")
+			if at, isThere := place[name+usage]; isThere {
+				all[at].Where += ", " + command.Name
+				continue
+			}
+			place[name+usage] = len(all)
+			all = append(all, answers.Word{Name: name, Where: command.Name, Meaning: usage})
+		}
+	}
+	return all
+}
+
+// shortened is a text of one line, cut between words.
+func shortened(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	return text[:strings.LastIndex(text[:most], " ")] + " ..."
 }
 
 // describe prints for people what Schema found: the overview, a group or a schema, or one
