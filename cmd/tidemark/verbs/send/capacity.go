@@ -144,7 +144,7 @@ func (f *capacityFlags) run() error {
 		answer, err = s.onServer()
 	} else {
 		if at != nil {
-			f.Tell("as rehearsed at %s; nothing was sent", at.UTC().Format("2006-01-02 15:04Z"))
+			f.Tell("as rehearsed at %s; nothing was sent", show.Instant(at.UTC()))
 		} else {
 			f.Tell("rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
 		}
