@@ -33,6 +33,7 @@ demo: build ## the whole journey on what is built in: trace, simulated vLLM, rep
 	./tidemark demo --output tidemark-demo
 
 test: $(EMPTY) ## every test that needs Go and a C compiler alone
+	@echo "make test: the tests of all $$($(GO) list -tags $(TAGS) ./... | wc -l) packages, with Go and a C compiler alone: about ten minutes on two cores; longer the first time, when modules are downloaded and DuckDB is linked"
 	@test -d "$${TIDEMARK_SHARED:-../shared}/traces" || echo "LEFT OUT: checks on real traces; say where they are in TIDEMARK_SHARED"
 	$(GO) test -tags $(TAGS) $(LEAN) -timeout 15m ./...
 
@@ -49,9 +50,9 @@ race: ## the load engine and the simulator under the race detector
 fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 	@set -e; for package in internal/jsonscan ingest ingest/read ingest/runs ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
-test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
+test-pages: $(EMPTY) ## the report, the page of serve and that of --watch in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
-	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/serve -run Pages -count=1 -v -timeout 30m
+	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/serve ./internal/cli/watch -run Pages -count=1 -v -timeout 30m
 
 test-series: $(EMPTY) ## whole series of what make test does once: kills, seeds, statistics
 	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) $(SERIES) -count=1 -timeout 60m
