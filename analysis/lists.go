@@ -167,7 +167,7 @@ named as (
     from classes
     where not is_all
         and class is not null
-    qualify count(*) over () > 1
+    qualify count(*) over (partition by true) > 1
         and place <= 4
 ),
 

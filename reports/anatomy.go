@@ -42,7 +42,7 @@ func (p *page) anatomy(s section) (Anatomy, error) {
     select
         anatomy.*,
         percent_rank() over (order by requests.%s, anatomy.seq) as rank,
-        count(*) over () as of_all
+        count(*) over (partition by true) as of_all
     from marts.request_anatomy as anatomy
     inner join staging.requests on requests.run_id = anatomy.run_id and requests.seq = anatomy.seq
     where anatomy.run_id = $1 and anatomy.is_success
@@ -60,7 +60,7 @@ grouped as (
                 when rank < 0.99 or of_all < %[2]d * 100 then {'place': 3, 'requests': if(of_all < %[2]d * 100, 'slowest 10 %%', 'next 9 %%')}
                 else {'place': 4, 'requests': 'slowest 1 %%'}
             end,
-            case when min(class) over () <> max(class) over () and class is not null then {'place': 5, 'requests': class} end
+            case when min(class) over (partition by true) <> max(class) over (partition by true) and class is not null then {'place': 5, 'requests': class} end
         ]) as part
     from ranked
 )
