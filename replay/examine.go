@@ -236,23 +236,28 @@ func (e *examination) fields(ctx context.Context, server Server) {
 	}
 }
 
+// answered is a small request that is over.
+type answered struct {
+	Watched
+	gaps []time.Duration
+}
+
 // answers sends a few small requests, one after the other, and looks at how their tokens come.
 func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder string) {
 	s := e.Settings
 	s.Mode, s.MaxConcurrency, s.MetricsURLs, s.SLO, s.DrainTimeout, s.WarmUp = schedule.Closed, 1, []string{noMetrics}, nil, 0, 0
 	s.History, s.Tell, s.Progress = historyPlanned, nil, nil
 	var seen sync.Mutex
-	var over []Watched
+	var over []answered
 	s.Watch = func(w Watched) {
 		if w.IsOver {
-			w.Gaps = slices.Clone(w.Gaps)
 			seen.Lock()
-			over = append(over, w)
+			over = append(over, answered{w, w.Gaps()})
 			seen.Unlock()
 		}
 	}
 	_, err := Run(ctx, planned, s, folder)
-	var good []Watched
+	var good []answered
 	for _, w := range over {
 		if w.Failure == "" {
 			good = append(good, w)
@@ -269,10 +274,10 @@ func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder st
 		return
 	}
 	// A proxy that buffers does so with each of them, and a client that stands still with one.
-	best := slices.MinFunc(good, func(a, b Watched) int { return cmp.Compare(cameTogether(a), cameTogether(b)) })
+	best := slices.MinFunc(good, func(a, b answered) int { return cmp.Compare(cameTogether(a), cameTogether(b)) })
 	answer := fmt.Sprintf("of %d tokens: the first after %.3g ms, the last after %.3g ms", smallAnswer, 1e3*(best.First-best.Sent).Seconds(), 1e3*(best.Last-best.Sent).Seconds())
-	if together := cameTogether(best); together > len(best.Gaps)/2 || len(best.Gaps) == 0 {
-		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %d of %d chunks came at once with another: something on the way buffers them", answer, together+1, len(best.Gaps)+1),
+	if together := cameTogether(best); together > len(best.gaps)/2 || len(best.gaps) == 0 {
+		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %d of %d chunks came at once with another: something on the way buffers them", answer, together+1, len(best.gaps)+1),
 			"send to the server itself, or switch buffering off in the proxy (nginx: proxy_buffering off): time per token is the proxy's otherwise")
 		return
 	}
@@ -281,8 +286,8 @@ func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder st
 
 // cameTogether counts the chunks of an answer that came at the instant of the one before: within a fiftieth of the answer's time,
 // where an even stream has a thirtieth between two.
-func cameTogether(w Watched) (n int) {
-	for _, gap := range w.Gaps {
+func cameTogether(w answered) (n int) {
+	for _, gap := range w.gaps {
 		if gap < (w.Last-w.Sent)/50 {
 			n++
 		}

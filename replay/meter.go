@@ -19,8 +19,12 @@ type Progress struct {
 	InFlight        int64
 	Completed       int64
 	Failed          int64
-	LateP99         time.Duration // over the run so far, within 3 %
-	OutputTokensPer float64       // tokens per second since the last report
+	LateP50         time.Duration // over the run so far, within 3 %, as are the other quantiles
+	LateP99         time.Duration
+	TTFTP50         time.Duration // 0: no first token has come
+	TTFTP99         time.Duration
+	SentPerS        float64       // requests per second since the last report
+	OutputTokensPer float64       // tokens per second likewise
 	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
 	PredictedTPOT   time.Duration // for the number of requests in flight now; 0: there is no prediction
 }
@@ -30,11 +34,16 @@ type meter struct {
 	sent, answeredSent, answered, failed atomic.Int64
 	tokens, gaps, gapTokens              atomic.Int64
 	lastTokens, lastGap, lastGapTokens   int64 // at the last report; its goroutine only
+	lastSent                             int64 // likewise
 	lastAt                               time.Duration
-	late                                 host.Histogram // of requests
+	late, ttft                           host.Histogram // of requests
 }
 
-func (m *meter) addTokens(n int64) { m.tokens.Add(n) }
+// addFirst adds the n tokens that came first.
+func (m *meter) addFirst(ttft time.Duration, n int64) {
+	m.tokens.Add(n)
+	m.ttft.Add(ttft)
+}
 
 // addGap adds n tokens that came so long after those before them; their mean gap is the TPOT of the progress line.
 func (m *meter) addGap(gap time.Duration, n int64) {
@@ -68,13 +77,15 @@ func (m *meter) inFlight() int64 { return m.sent.Load() - m.answeredSent.Load() 
 func (m *meter) report(now time.Duration) Progress {
 	tokens, gap, gapTokens := m.tokens.Load(), m.gaps.Load(), m.gapTokens.Load()
 	ended, failed := m.answered.Load(), m.failed.Load()
-	p := Progress{Elapsed: now, Sent: m.sent.Load(), InFlight: m.inFlight(), Completed: ended - failed, Failed: failed, LateP99: m.late.Quantile(0.99)}
+	p := Progress{Elapsed: now, Sent: m.sent.Load(), InFlight: m.inFlight(), Completed: ended - failed, Failed: failed,
+		LateP50: m.late.Quantile(0.5), LateP99: m.late.Quantile(0.99), TTFTP50: m.ttft.Quantile(0.5), TTFTP99: m.ttft.Quantile(0.99)}
 	if span := (now - m.lastAt).Seconds(); span > 0 {
+		p.SentPerS = float64(p.Sent-m.lastSent) / span
 		p.OutputTokensPer = float64(tokens-m.lastTokens) / span
 	}
 	if n := gapTokens - m.lastGapTokens; n > 0 {
 		p.TPOT = time.Duration((gap - m.lastGap) / n)
 	}
-	m.lastTokens, m.lastGap, m.lastGapTokens, m.lastAt = tokens, gap, gapTokens, now
+	m.lastTokens, m.lastGap, m.lastGapTokens, m.lastSent, m.lastAt = tokens, gap, gapTokens, p.Sent, now
 	return p
 }

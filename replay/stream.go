@@ -153,7 +153,7 @@ func (s *stream) tokens(c wire.Chunk) (n int64, is bool) {
 func (s *stream) token(n int64, at time.Duration) {
 	if s.first == unknown {
 		s.first = at
-		s.meter.addTokens(max(n, 1))
+		s.meter.addFirst(at-s.sent, max(n, 1))
 	} else {
 		s.meter.addGap(at-s.last, max(n, 1))
 	}

@@ -9,13 +9,14 @@ import "time"
 // Watched is a request as it stands. Instants are since the run began; one that was never reached is negative.
 type Watched struct {
 	Seq         int64
+	Class       string
 	Due, Sent   time.Duration
 	First, Last time.Duration
 	Tokens      int64 // received; of a request that is not over, 0
 	IsOver      bool
-	Failure     string          // of one that is over; empty for a success
-	Detail      string          // of a failure, in the words of run folders
-	Gaps        []time.Duration // between its chunks; only when it is over, and not to be kept after the call
+	Failure     string                 // of one that is over; empty for a success
+	Detail      string                 // of a failure, in the words of run folders
+	Gaps        func() []time.Duration // between its chunks; nil until it is over, and not to be called after the watcher has returned
 }
 
 // tellWatcher says how a request stands that is not over.
@@ -23,7 +24,7 @@ func (x *exchange) tellWatcher() {
 	if x.settings.Watch == nil {
 		return
 	}
-	x.settings.Watch(Watched{Seq: x.row.req.Seq, Due: x.row.req.Due, Sent: x.row.sent, First: max(x.stream.first, -1), Last: -1})
+	x.settings.Watch(Watched{Seq: x.row.req.Seq, Class: x.row.req.Class, Due: x.row.req.Due, Sent: x.row.sent, First: max(x.stream.first, -1), Last: -1})
 }
 
 // tellOver says what became of a request.
@@ -31,12 +32,17 @@ func (s *runState) tellOver(r *row) {
 	if s.settings.Watch == nil {
 		return
 	}
-	w := Watched{Seq: r.req.Seq, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure, Detail: r.detail}
+	w := Watched{Seq: r.req.Seq, Class: r.req.Class, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure, Detail: r.detail, Gaps: r.gaps}
 	if w.Tokens = r.counted; w.Tokens < 0 {
 		w.Tokens = max(r.usage.Completion, 0)
 	}
-	for i := 1; i < len(r.offsets); i++ {
-		w.Gaps = append(w.Gaps, time.Duration(r.offsets[i]-r.offsets[i-1])*time.Microsecond)
-	}
 	s.settings.Watch(w)
+}
+
+// gaps are the times between chunks, made only for a watcher that asks.
+func (r *row) gaps() (gaps []time.Duration) {
+	for i := 1; i < len(r.offsets); i++ {
+		gaps = append(gaps, time.Duration(r.offsets[i]-r.offsets[i-1])*time.Microsecond)
+	}
+	return gaps
 }

@@ -312,7 +312,7 @@ func (run Run) When() string {
 	started, isKnown := run.Facts.At(0, "started_at").(time.Time)
 	text := ""
 	if isKnown {
-		text = started.UTC().Format("2 January 2006, 15:04 UTC")
+		text = show.Instant(started.UTC())
 	}
 	if length, hasLength := number(run.Facts.At(0, "duration_s")); hasLength {
 		text += ", " + lengthOf(length)

@@ -92,7 +92,7 @@ func plain(v any) string {
 		}
 		return "no"
 	case time.Time:
-		return x.UTC().Format("2006-01-02 15:04:05 UTC")
+		return show.Moment(x.UTC())
 	case string:
 		if x == "" {
 			return unknown

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/show"
 	"tidemark/reports/style"
 )
 
@@ -73,7 +74,7 @@ func IsIndex(path string) bool {
 	return err == nil && bytes.Contains(head, []byte(indexMark))
 }
 
-var indexPage = template.Must(template.New("index").Parse(`<!doctype html>
+var indexPage = template.Must(template.New("index").Funcs(template.FuncMap{"instant": show.Instant}).Parse(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -87,7 +88,7 @@ var indexPage = template.Must(template.New("index").Parse(`<!doctype html>
 <h1>Reports</h1>
 <p>{{len .Pages}} pages, the newest first.</p>
 <ul>
-{{range .Pages}}<li><a href="{{.Href}}">{{.Title}}</a>, {{.At.UTC.Format "2006-01-02 15:04Z"}}</li>
+{{range .Pages}}<li><a href="{{.Href}}">{{.Title}}</a>, {{instant .At.UTC}}</li>
 {{end}}</ul>
 </main>
 </body>

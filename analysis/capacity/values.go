@@ -67,6 +67,11 @@ func (o Objective) values(requests []plan.Request, replies []Reply, cut time.Dur
 	return values
 }
 
+// Of are the values of one request that has ended, in seconds; of failure_ratio 1 for a failure and else 0.
+func (o Objective) Of(class string, r Reply) []float64 {
+	return o.values([]plan.Request{{Class: class}}, []Reply{r}, math.MaxInt64)
+}
+
 // value of one request, and whether it is known at the cut.
 func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, bool) {
 	var from, to time.Duration

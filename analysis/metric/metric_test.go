@@ -10,7 +10,7 @@ import (
 // An SLO's metrics are judged by two queries. One that a query does not know would count as kept, or stay undecided.
 func TestSQLKnowsTheMetricsOfAnSLO(t *testing.T) {
 	header := regexp.MustCompile(`(?m)^--.*$`)
-	for _, path := range []string{"marts/slo.sql", "marts/goodput.sql"} {
+	for _, path := range []string{"marts/slo.sql", "marts/slo_misses.sql"} {
 		query := header.ReplaceAllString(read(t, "../../queries/"+path), "")
 		for _, metric := range All {
 			if !strings.Contains(query, "'"+metric+"'") {

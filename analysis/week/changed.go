@@ -63,7 +63,7 @@ type RehearsedFigure struct {
 // changeable are the figures of a service, the system's first.
 var changeable = []struct{ name, words string }{
 	{"tpot_over_expected", "TPOT at the same batch"}, {"requests_per_s", "requests"}, {"mean_input_tokens", "tokens of a prompt"}, {"mean_output_tokens", "tokens of an answer"},
-	{"computed_input_ratio", "prompt tokens that no cache had"},
+	{"computed_input_ratio", "uncached prompt tokens"},
 }
 
 // Figure in words.
@@ -268,20 +268,20 @@ func (c *Changed) Shown() (figures, rehearsed [][]any) {
 		if finite(ratio) == nil {
 			return nil
 		}
-		return show.Figures(100 * ratio)
+		return fmt.Sprintf("%+.1f", 100*ratio)
 	}
 	for _, f := range c.Figures {
 		on := "no change shown"
 		switch {
 		case !f.IsKnown:
-			figures = append(figures, []any{f.Words(), f.of(), "not known", nil, nil, nil, nil, nil})
+			figures = append(figures, []any{f.Words(), "not known", nil, nil, nil, nil})
 			continue
 		case f.IsShown && f.IsGradual:
 			on = "bit by bit"
 		case f.IsShown:
 			on = f.Day.Format(time.DateOnly)
 		}
-		figures = append(figures, []any{f.Words(), f.of(), on, percent(math.Expm1(f.Size)), percent(math.Expm1(f.Low)), percent(math.Expm1(f.High)), show.Figures(f.P), percent(math.Expm1(f.Visible))})
+		figures = append(figures, []any{f.Words(), on, percent(math.Expm1(f.Size)), percent(math.Expm1(f.Low)), percent(math.Expm1(f.High)), strings.TrimPrefix(fmt.Sprint(percent(math.Expm1(f.Visible))), "+")})
 	}
 	for _, f := range c.Rehearsed {
 		words, value := strings.TrimSuffix(show.Words(f.Name), " s"), show.Duration

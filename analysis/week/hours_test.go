@@ -93,7 +93,7 @@ insert into raw.length_cells (source_id, input_above, input_up_to, output_above,
 `)
 	f := aService(t, "time_zone: UTC\ntraffic: [rates]")
 	_, _, err := Make(t.Context(), w.DB(), f, Options{Week: "2026-W46"})
-	if err == nil || !strings.Contains(err.Error(), "has no covered hour in week 2026-W46, 2026-11-09 to 2026-11-15") || !strings.Contains(hint.Of(err), "rates from 2026-11-11 10:00 to 2026-11-11 10:09") || hint.IsMisuse(err) {
+	if err == nil || !strings.Contains(err.Error(), "has no covered hour in week 2026-W46, 2026-11-09 to 2026-11-15") || !strings.Contains(hint.Of(err), "rates from 2026-11-11 10:00 +00:00 to 2026-11-11 10:09 +00:00") || hint.IsMisuse(err) {
 		t.Errorf("got %v (%s)", err, hint.Of(err))
 	}
 }

@@ -1,6 +1,7 @@
 package week
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -504,4 +505,18 @@ type DriftPart struct {
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
+}
+
+// Zone is the service's zone with its offset from UTC, such as Europe/Berlin (+01:00); both where the clock changes within the week.
+func (r *Report) Zone() string {
+	if len(r.Hours) == 0 {
+		return r.TimeZone
+	}
+	const width = len("+01:00") // the end of an hour's local time
+	first, last := r.Hours[0].Local, r.Hours[len(r.Hours)-1].Local
+	first, last = first[max(len(first)-width, 0):], last[max(len(last)-width, 0):]
+	if first != last {
+		return fmt.Sprintf("%s (%s, from the change of the clock %s)", r.TimeZone, first, last)
+	}
+	return fmt.Sprintf("%s (%s)", r.TimeZone, first)
 }

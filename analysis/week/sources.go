@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/wildcard"
 )
 
@@ -332,7 +333,7 @@ func lastWhole(parts []part, zone *time.Location) service.Week {
 func inWords(parts []part, zone *time.Location) string {
 	var all []string
 	for _, p := range parts {
-		all = append(all, fmt.Sprintf("%s from %s to %s", p.name, p.first.In(zone).Format("2006-01-02 15:04"), p.last.In(zone).Format("2006-01-02 15:04")))
+		all = append(all, fmt.Sprintf("%s from %s to %s", p.name, show.Instant(p.first.In(zone)), show.Instant(p.last.In(zone))))
 	}
 	const most = 5
 	if len(all) > most {

@@ -108,8 +108,8 @@ func TestArrivalsErrors(t *testing.T) {
 		{"day", workload.Window{From: "nine"}, `--from "nine": not a time`, "09:00"},
 		{"day", workload.Window{From: "+ten"}, "not an offset", "+10m"},
 		{"day", workload.Window{From: "18:02", Until: "18:01"}, "--until 18:01 is not after --from 18:02", "swap"},
-		{"day", workload.Window{From: "09:00", Until: "10:00"}, "source day: no arrivals between 09:00 and 10:00", "from 2023-11-16 18:01:00 to 2023-11-16 18:03:00"},
-		{"day", workload.Window{From: "20:00"}, "source day: no arrivals between 20:00 and its end", "from 2023-11-16 18:01:00 to 2023-11-16 18:03:00"},
+		{"day", workload.Window{From: "09:00", Until: "10:00"}, "source day: no arrivals between 09:00 and 10:00", "from 2023-11-16 18:01:00 +00:00 to 2023-11-16 18:03:00 +00:00"},
+		{"day", workload.Window{From: "20:00"}, "source day: no arrivals between 20:00 and its end", "from 2023-11-16 18:01:00 +00:00 to 2023-11-16 18:03:00 +00:00"},
 	} {
 		_, _, err := workload.Arrivals(context.Background(), w, test.source, test.window, workload.Starts{})
 		wantError(t, err, test.text, test.hint)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 )
 
 // Window is a part of a trace by its own clock, including From and excluding Until. Each
@@ -65,7 +66,10 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 
 // instant reads a full instant, or a time of day of the one day that the trace covers.
 func (s span) instant(flag, text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
+	if at, err := show.ReadInstant(text); err == nil {
+		return at, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
@@ -95,12 +99,12 @@ func timeOfDay(text string) (time.Duration, error) {
 }
 
 // readable writes an instant in UTC, to the second.
-func readable(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
+func readable(at time.Time) string { return show.Moment(at.UTC()) }
 
 // String is the extent in words, for the hints of errors about a window: a user who named an empty one wants to know what there is.
 func (s span) String() string {
 	if s.begin == nil {
 		return fmt.Sprintf("it lasts %s", s.length.Round(time.Second))
 	}
-	return fmt.Sprintf("it lasts from %s to %s UTC", readable(*s.begin), readable(s.begin.Add(s.length)))
+	return fmt.Sprintf("it lasts from %s to %s", readable(*s.begin), readable(s.begin.Add(s.length)))
 }

@@ -54,7 +54,7 @@ func TestDriftTellsTheSystemFromTheWorkload(t *testing.T) {
 		people  string // what they see; else a program asks
 	}{
 		{"system", 1.15, 1, ""},
-		{"workload", 1, 1.35, `(?s)^The workload changed on 2026-10-14.*\nrequests +workload +2026-10-14 .*rehearsed .*p99 TPOT .* 0\n`},
+		{"workload", 1, 1.35, `(?s)^The workload changed on 2026-10-14.*\nrequests +2026-10-14 .*rehearsed .*p99 TPOT .* \+0\.0\n`},
 	} {
 		t.Run(test.verdict, func(t *testing.T) {
 			s := s

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/replay/secrets"
 )
 
@@ -240,4 +241,4 @@ func matchers(selector string) (string, error) {
 var isMatchers = regexp.MustCompile(`^\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')(\s*,\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))*\s*$`)
 
 // written is an instant as messages have it.
-func written(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+func written(t time.Time) string { return show.Instant(t.UTC()) }

@@ -284,7 +284,7 @@ func TestCountersAreAskedForAsTheyAreScraped(t *testing.T) {
 func TestWhatWasNotThereYetIsAskedForAgain(t *testing.T) {
 	p := &prometheus{names: vllm, newest: float64(instant("2026-11-17 23:50:20").Unix())}
 	s := settings(t, p)
-	if result := run(t, s); len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "the newest sample of the service is of 2026-11-17 23:50 UTC") {
+	if result := run(t, s); len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "the newest sample of the service is of 2026-11-17 23:50 +00:00") {
 		t.Errorf("got the notes %q", result.Notes)
 	}
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-17 23:50:00"))
@@ -295,7 +295,7 @@ func TestWhatWasNotThereYetIsAskedForAgain(t *testing.T) {
 	whole(t, p.instants(t)["900"], 900, instant("2026-11-18 00:00:00"), instant("2026-11-18 00:00:00"))
 	p = &prometheus{names: vllm, newest: float64(instant("2026-11-14 00:00:00").Unix())}
 	s = settings(t, p)
-	if _, err := Run(t.Context(), s); err == nil || len(p.asked) > 0 || !strings.Contains(err.Error(), "has a value between 2026-11-16 00:00 UTC and 2026-11-18 00:10 UTC") {
+	if _, err := Run(t.Context(), s); err == nil || len(p.asked) > 0 || !strings.Contains(err.Error(), "has a value between 2026-11-16 00:00 +00:00 and 2026-11-18 00:10 +00:00") {
 		t.Errorf("a service that ended before: got %d questions, %v", len(p.asked), err)
 	}
 }

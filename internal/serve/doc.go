@@ -12,6 +12,7 @@
 //	snapshot.go  the file that is served, and its replacement by a newer one
 //	schema.go    what there is to ask
 //	page.go      the page, with page.html
+//	home.go      what there is to read: reports, services, runs, answers
 //	plot.go      an answer as a plot (package plot makes it), and the script that draws it
 //	metrics.go   counters for Prometheus
 //

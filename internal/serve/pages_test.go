@@ -18,7 +18,7 @@ func await(b *chromium.Browser, condition string) { b.Evaluate(fmt.Sprintf(until
 
 // A person opens the page, gives the token, looks for a relation, asks, plots, shares the address, makes a mistake.
 func TestPagesAskInABrowser(t *testing.T) {
-	s := serving(t, nil)
+	s, shown := homeOf(t, nil)
 	b := chromium.Start(t)
 	b.Size(1280)
 	b.Open(s.url + "/")
@@ -40,6 +40,31 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`document.querySelector("#relations h3").textContent + document.querySelector("#relations ul b").textContent`); got != "Start heremarts.runs" {
 		t.Errorf("the list begins with %q", got)
 	}
+	await(b, `document.querySelectorAll("#lists h2").length === 6`)
+	if got := b.Evaluate(`[...document.querySelectorAll("#lists li")].slice(0, 2).map(li => li.innerText.replace(/\s+/g, " ")).join("|")`); got != "A page a b.html 2026-11-28 03:43 +00:00|chat, 2026-W47 Buy no GPUs" {
+		t.Errorf("the home begins with %q", got)
+	}
+	for _, look := range []struct {
+		name   string
+		width  int
+		isDark bool
+	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}} {
+		b.Size(look.width)
+		b.Dark(look.isDark)
+		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+			t.Errorf("home, %s: the page is %s px too wide", look.name, got)
+		}
+		b.Screenshot("home-" + look.name)
+		b.CheckAccessibility(t)
+	}
+	b.Size(1280)
+	b.Dark(false)
+	b.Evaluate(`document.querySelector("#lists button").click(); ""`)
+	await(b, `document.querySelectorAll("#sheet tbody tr").length === 1 && document.getElementById("sql").value.includes("marts.service_weeks")`)
+	b.Open(s.url + shown.Sections[0].Items[0].Href) // as a click does: without the token
+	await(b, `document.title === "A <i>page</i>"`)
+	b.Open(s.url + "/")
+	await(b, `document.querySelectorAll("#relations li").length > 50`)
 	b.Screenshot("ask-list")
 	b.Evaluate(`document.getElementById("find").focus(); ""`)
 	b.Type("arrival hours")

@@ -31,21 +31,25 @@ type Config struct {
 	Queue       int           // queries of one token that may wait
 	MostRows    int64         // of an answer; 0: no limit
 	MostBytes   int64
-	Tell        func(format string, args ...any) // takes one line for the operator
+	// Reports lists the pages of ReportsFolder, the newest first; nil: no folder is shown.
+	Reports       func() ([]Report, error)
+	ReportsFolder string
+	Tell          func(format string, args ...any) // takes one line for the operator
 }
 
 // Server answers over HTTP.
 type Server struct {
-	config    Config
-	snapshots *snapshots
-	pool      *pool
-	queue     *queue
-	counters  *counters
-	schema    schemaCache
-	http      *http.Server
-	stop      context.Context // ends running queries
-	stopAll   context.CancelFunc
-	watched   chan struct{} // closed when the watch over the snapshot has ended
+	config     Config
+	snapshots  *snapshots
+	pool       *pool
+	queue      *queue
+	counters   *counters
+	schema     schemaCache
+	linkSecret []byte
+	http       *http.Server
+	stop       context.Context // ends running queries
+	stopAll    context.CancelFunc
+	watched    chan struct{} // closed when the watch over the snapshot has ended
 }
 
 // New opens the snapshot and starts the first workers.
@@ -54,7 +58,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, snapshots: following, queue: newQueue(config.Workers, config.Queue, max(config.Timeout, 30*time.Second)), counters: newCounters(), watched: make(chan struct{})}
+	s := &Server{config: config, snapshots: following, queue: newQueue(config.Workers, config.Queue, max(config.Timeout, 30*time.Second)), counters: newCounters(), linkSecret: linkSecret(), watched: make(chan struct{})}
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	setup := worker.Setup{MemoryBytes: config.MemoryBytes, Threads: min(runtime.NumCPU(), 4)}
 	s.pool = newPool(following, setup, config.Workers, config.Tell)
@@ -136,8 +140,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/plot", s.asked(s.servePlot))
 	mux.HandleFunc("GET /v1/schema", s.asked(s.serveSchema))
 	mux.HandleFunc("GET /v1/runs", s.asked(s.serveRuns))
-	mux.HandleFunc("GET /v1/reports/runs/{run}", s.asked(s.serveReport))
-	mux.HandleFunc("GET /v1/reports/services/{service}/{week}", s.asked(s.serveReport))
+	mux.HandleFunc("GET /v1/home", s.asked(s.serveHome))
+	mux.HandleFunc("GET /v1/reports/files/{file}", s.linkedOrAsked(s.serveFile))
+	mux.HandleFunc("GET /v1/reports/runs/{run}", s.linkedOrAsked(s.serveReport))
+	mux.HandleFunc("GET /v1/reports/services/{service}/{week}", s.linkedOrAsked(s.serveReport))
 	mux.HandleFunc("GET /metrics", s.asked(func(w http.ResponseWriter, r *http.Request, _ string) { s.serveMetrics(w, r) }))
 	mux.HandleFunc("/", s.asked(s.serveNothing))
 	return s.guarded(mux)
@@ -175,13 +181,13 @@ func (s *Server) trouble() error {
 
 // serveNothing answers a path or a method that is not there.
 func (s *Server) serveNothing(w http.ResponseWriter, r *http.Request, _ string) {
-	known := map[string]string{"/v1/sql": "POST", "/v1/plot": "POST", "/v1/schema": "GET", "/v1/runs": "GET", "/metrics": "GET", "/": "GET", "/healthz": "GET"}
+	known := map[string]string{"/v1/sql": "POST", "/v1/plot": "POST", "/v1/schema": "GET", "/v1/runs": "GET", "/v1/home": "GET", "/metrics": "GET", "/": "GET", "/healthz": "GET"}
 	if method, is := known[r.URL.Path]; is {
 		w.Header().Set("Allow", method)
 		(&problem{status: http.StatusMethodNotAllowed, text: r.URL.Path + " takes " + method, hint: "curl --data 'from marts.runs' URL/v1/sql"}).write(w)
 		return
 	}
-	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql, /v1/plot; GET /v1/schema, /v1/runs, /v1/reports/runs/RUN, /v1/reports/services/SERVICE/WEEK, /metrics, /healthz, /"}).write(w)
+	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql, /v1/plot; GET /v1/home, /v1/schema, /v1/runs, /v1/reports/files/FILE, /v1/reports/runs/RUN, /v1/reports/services/SERVICE/WEEK, /metrics, /healthz, /"}).write(w)
 }
 
 // guarded refuses what no notebook sends: a page of another site that asks in the user's place, and, where no token is
@@ -250,10 +256,13 @@ func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, asker string)
 	s.run(w, r, asker, worker.Errand{SQL: "from marts.runs", Form: worker.JSON, MostBytes: s.config.MostBytes}, "application/json", time.Now())
 }
 
+// reportPolicy is for pages that have no script, and must not get one.
+const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+
 // serveReport answers GET /v1/reports/runs/RUN with the page that "tidemark report RUN" writes, and GET /v1/reports/services/SERVICE/WEEK with the
 // page of "tidemark report --service" as it was made last. The pages have no script.
 func (s *Server) serveReport(w http.ResponseWriter, r *http.Request, asker string) {
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
+	w.Header().Set("Content-Security-Policy", reportPolicy)
 	page := worker.Page{Run: pathValue(r, "run"), Service: pathValue(r, "service"), Week: pathValue(r, "week")}
 	s.run(w, r, asker, worker.Errand{Page: page, Form: worker.HTML}, "text/html; charset=utf-8", time.Now())
 }

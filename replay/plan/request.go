@@ -1,6 +1,9 @@
 package plan
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Request is one planned request: one line of plan.jsonl.zst.
 type Request struct {
@@ -17,4 +20,15 @@ type Request struct {
 	Class        string
 	// HistoryTokens are the leading prompt tokens that repeat the turn before: its prompt and its answer. 0: not known.
 	HistoryTokens int
+}
+
+// Each are requests that lie in memory.
+func Each(requests []Request) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }

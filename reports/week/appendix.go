@@ -86,7 +86,7 @@ func (f *facts) deployment() []fact {
 	}
 	return keepFacts(fact{"One replica", d.InWords + "; " + said}, fact{"Sequences at once", seqs}, fact{"Replicas paid for", f.replicasOverTime()},
 		fact{"SLO", strings.TrimPrefix(f.SLO.Name+": ", ": ") + strings.Join(objectives, "; ")}, fact{"Price", price},
-		fact{"Service file", f.file() + ", sha256 " + dash(f.File.SHA256)}, fact{"Time zone", f.TimeZone}, fact{"Tidemark", f.Version})
+		fact{"Service file", f.file() + ", sha256 " + dash(f.File.SHA256)}, fact{"Time zone", f.Zone()}, fact{"Tidemark", f.Version})
 }
 
 // replicasOverTime: 6; from 18 Nov 00:00 on 7.

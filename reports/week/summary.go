@@ -56,7 +56,7 @@ func summaryOf(r *week.Report) told {
 		t.items = append(t.items, item)
 	}
 	d := document{facts: f}
-	t.foot = fmt.Sprintf("%s, %s. %s.", d.WeekInWords(), r.TimeZone, d.Fleet())
+	t.foot = fmt.Sprintf("%s, %s. %s.", d.WeekInWords(), r.Zone(), d.Fleet())
 	if r.Version != "" {
 		t.foot += fmt.Sprintf(" Tidemark %s.", r.Version)
 	}

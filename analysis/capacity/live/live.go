@@ -70,13 +70,7 @@ func (s *Server) plan(path string, requests []plan.Request, mode string) (*plan.
 		choices.Mode = mode
 	}
 	header := plan.Header{Source: s.Source.Source, SourceSHA256: s.Source.SourceSHA256}
-	_, err := plan.Write(path, header, choices, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	})
+	_, err := plan.Write(path, header, choices, plan.Each(requests))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +95,7 @@ func (s *Server) settings(runID string) replay.Settings {
 func (s *Server) smallSettings(name string) replay.Settings {
 	settings := s.settings(name)
 	settings.Seed = s.Seed(fmt.Sprint(name, " ", time.Now().UnixNano()))
-	settings.Progress, settings.SLO, settings.MetricsURLs = nil, nil, []string{"none"}
+	settings.Progress, settings.Watch, settings.SLO, settings.MetricsURLs = nil, nil, nil, []string{"none"}
 	return settings
 }
 
@@ -115,7 +109,13 @@ func (s *Server) send(ctx context.Context, p capacity.Probe, planned *plan.Plan)
 	settings.Mode, settings.MaxConcurrency = p.Mode, p.MaxConcurrency
 	settings.Note = fmt.Sprintf("run %d of a capacity search: %s, at %.4g", p.Number, p.Why, p.Scale)
 	w := newWatcher(len(p.Requests))
-	settings.Watch = w.see
+	also := settings.Watch
+	settings.Watch = func(r replay.Watched) {
+		w.see(r)
+		if also != nil {
+			also(r)
+		}
+	}
 	abort, stop := context.WithCancel(settings.Abort)
 	defer stop()
 	settings.Abort = abort
@@ -166,18 +166,25 @@ func (w *watcher) see(r replay.Watched) {
 	if w.began.IsZero() {
 		w.began = time.Now().Add(-max(r.Sent, 0))
 	}
+	w.replies[r.Seq] = ReplyOf(r)
+}
+
+// ReplyOf is a request as it stands, as objectives read it.
+func ReplyOf(r replay.Watched) capacity.Reply {
 	at := func(d time.Duration) time.Duration { return max(d, 0) }
-	reply := &w.replies[r.Seq]
-	reply.IsSent, reply.Due, reply.Sent = r.Sent >= 0 || r.IsOver, r.Due, at(r.Sent)
-	reply.First = at(r.First)
+	reply := capacity.Reply{IsSent: r.Sent >= 0 || r.IsOver, Due: r.Due, Sent: at(r.Sent), First: at(r.First)}
 	if !r.IsOver {
-		return
+		return reply
 	}
-	reply.Last, reply.Tokens, reply.Gaps = at(r.Last), int(r.Tokens), slices.Clone(r.Gaps)
+	reply.Last, reply.Tokens = at(r.Last), int(r.Tokens)
+	if r.Gaps != nil {
+		reply.Gaps = r.Gaps()
+	}
 	reply.IsFailed = r.Failure != ""
 	if r.Failure == "cancelled" { // it was cut: what was seen of it counts, and it did not fail
 		reply.IsFailed, reply.Last = false, 0
 	}
+	return reply
 }
 
 // look asks now and then whether the run is hopeless, and stops it then.

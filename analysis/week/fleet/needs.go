@@ -83,6 +83,9 @@ const Few = 100
 // the gain (TestHoursThatAgreeTakeTheSame).
 const sharedApart = 0.04
 
+// ofAll are the requests of the busiest hours that stand for the traffic as a whole.
+const ofAll = 20 * Enough
+
 // group of hours that share a rehearsal.
 type group struct {
 	hour     int // that stands for it
@@ -145,9 +148,10 @@ func answerOf(hours []Hour, needs []Need) *Answer {
 	return answer
 }
 
-// share finds the hours that may share a rehearsal. The first ones are of this week, and of each week the busiest are looked at first, so that they
-// are rehearsed with their own requests; a later one joins the group that it is nearest to, where it agrees with one. of is the group of each hour;
-// -1: it has none.
+// share finds the hours that may share a rehearsal. First come those that agree with the traffic as a whole, then those that agree with an hour before them; the
+// first hours are of this week, and of each week the busiest, so that they are rehearsed with their own requests. Neither the nearest of several groups nor the
+// busiest hour may be what others are held to: that would bring together what is alike by chance, hours of a few long answers here and of short ones there.
+// of is the group of each hour; -1: it has none.
 func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 	of = make([]int, len(hours))
 	var order, few []int
@@ -167,21 +171,32 @@ func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 		}
 		return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS)
 	})
+	busiest := order
+	for i, n := 0, 0; i < len(order); i++ {
+		if n += len(hours[order[i]].Shape.Requests); n > ofAll {
+			busiest = order[:i+1]
+			break
+		}
+	}
+	all := together(hours, busiest)
+	whole, ofWhole := all.look(), -1
 	join := func(shape Shape, stands int, members []int) {
 		shape = shape.usable()
 		if len(shape.Requests) == 0 {
 			return
 		}
 		look := shape.look()
-		best, nearest := -1, math.Inf(1)
-		for g := range groups {
-			if apart, agrees := look.agrees(&groups[g].looks); agrees && apart < nearest {
-				best, nearest = g, apart
-			}
+		best := slices.IndexFunc(groups, func(g group) bool { return look.agrees(&g.looks) })
+		isOfWhole := look.agrees(&whole)
+		if isOfWhole {
+			best, look = ofWhole, whole
 		}
 		if best < 0 {
 			best = len(groups)
 			groups = append(groups, group{hour: stands, shape: shape, looks: look})
+		}
+		if isOfWhole {
+			ofWhole = best
 		}
 		for _, i := range members {
 			of[i] = best
@@ -197,29 +212,31 @@ func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 	return groups, of
 }
 
-// pool makes the shape of a group whose hour has few requests one of several of its hours, the busiest first, until there are enough: what one quiet hour
-// happened to bring must not decide.
+// pool makes the shape of a group whose hour has few requests one of several of its hours, the busiest first, until there are as many as are played: what one
+// quiet hour happened to bring must not decide.
 func pool(hours []Hour, groups []group, of, order []int) {
 	members := make([][]int, len(groups))
 	drawn := make([]int, len(groups))
 	for _, i := range order {
-		if g := of[i]; g >= 0 && drawn[g] < Enough {
+		if g := of[i]; g >= 0 && drawn[g] < playedRequests {
 			members[g] = append(members[g], i)
 			drawn[g] += len(hours[i].Shape.Requests)
 		}
 	}
 	for g := range groups {
-		if len(members[g]) > 1 {
+		if len(members[g]) > 1 && len(hours[members[g][0]].Shape.Requests) < Enough {
 			groups[g].shape = together(hours, members[g]).usable()
 		}
 	}
 }
 
-// together is one shape of several hours, one after the other.
+// together is one shape of several hours, one after the other. How unevenly its requests come is that of the hours of which it was counted: what was drawn
+// between is Poisson's.
 func together(hours []Hour, which []int) Shape {
-	var all Shape
+	all := Shape{Counts: []int{}}
 	for _, i := range which {
 		s := &hours[i].Shape
+		all.Counts = append(all.Counts, s.Counts...)
 		for _, r := range s.Requests {
 			r.Due += all.Span
 			if r.Session != "" {

@@ -60,7 +60,7 @@ type Capacity struct {
 
 // modelVersion changes when the same question would get another answer by this package or by the packages that it rehearses with. Constants
 // of the bandwidth model need no change here: the key holds step times.
-const modelVersion = "fleet/4"
+const modelVersion = "fleet/5"
 
 // How much is played: at each point so many requests, more of them where the seeds alone make the interval this wide.
 const (

@@ -270,7 +270,7 @@ const (
 	tailAllowed    = 0.10
 	burstAllowed   = 0.10 // of the coefficient of variation of the rate over ten seconds and over a minute
 	standardErrors = 2.0
-	figuresErrors  = 2.7  // of eight figures of lengths: two samples of one law agree 19 times of 20
+	figuresErrors  = 3.5  // of ten figures of some hundred hours of one law hardly one disagrees
 	cachedAllowed  = 0.04 // share of prompt tokens that others had before
 )
 
@@ -446,19 +446,18 @@ func (s *Shape) burst(seconds int) figure {
 	return figure{cv, se / max(2*cv, math.Sqrt(se)), burstAllowed}
 }
 
-// agrees says that two shapes may share a rehearsal, and how far they are apart at most: 1 is as far as is allowed.
-func (l *looks) agrees(other *looks) (apart float64, agrees bool) {
+// agrees says that two shapes may share a rehearsal.
+func (l *looks) agrees(other *looks) bool {
 	if l.classes != other.classes {
-		return math.Inf(1), false
+		return false
 	}
 	for i := range l.figures {
 		a, b := l.figures[i], other.figures[i]
-		allowed := max(a.allowed, figuresErrors*math.Hypot(a.se, b.se))
-		if !math.IsInf(allowed, 1) {
-			apart = max(apart, math.Abs(a.value-b.value)/allowed)
+		if math.Abs(a.value-b.value) > max(a.allowed, figuresErrors*math.Hypot(a.se, b.se)) {
+			return false
 		}
 	}
-	return apart, apart <= 1
+	return true
 }
 
 // Distance is the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths between two shapes: the largest difference of

@@ -5,6 +5,8 @@ package progress
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,30 +20,36 @@ import (
 const every = 10 * time.Second
 
 // Replay rewrites one line on a terminal, and elsewhere prints one from time to time. mode is how requests are sent: only an open
-// loop ends when its plan says.
-func Replay(w io.Writer, mode string) (redrawn func(replay.Progress), end func()) {
+// loop ends when its plan says. judge says how the SLO stands.
+func Replay(w io.Writer, mode string, judge *Judge) (redrawn func(replay.Progress), end func()) {
 	if terminal.Is(w) {
-		return func(p replay.Progress) { terminal.Redraw(w, replayForms(p, mode)...) }, func() { terminal.Redraw(w, nil) }
+		return func(p replay.Progress) { terminal.Redraw(w, replayForms(p, mode, judge.Words())...) }, func() { terminal.Redraw(w, nil) }
 	}
 	next := every
 	return func(p replay.Progress) {
 		if p.Elapsed >= next {
 			next = p.Elapsed.Truncate(every) + every
-			fmt.Fprintln(w, strings.Join(replayForms(p, mode)[0], "  "))
+			fmt.Fprintln(w, strings.Join(replayForms(p, mode, judge.Words())[0], "  "))
 		}
 	}, func() {}
 }
 
 // replayForms are the same figures in more and in fewer words, and in each the most important first: a terminal shows the first form that fits
-// it. TPOT is that of the last second; the prediction is for the requests in flight now. Late is the 99th percentile since the start.
-func replayForms(p replay.Progress, mode string) [][]string {
+// it. TPOT and requests/s are those of the last second; the prediction is for the requests in flight now. TTFT and late are 99th percentiles since
+// the start. slo is how the SLO stands; empty: nothing is known.
+func replayForms(p replay.Progress, mode, slo string) [][]string {
 	left := timeLeft(p, mode)
 	late := show.Duration(p.LateP99.Seconds())
 	failed, failedIfAny := fmt.Sprintf("failed %s", show.Count(p.Failed)), []string(nil)
 	if p.Failed > 0 {
 		failedIfAny = []string{failed}
 	}
-	tokens, open := show.Figures(p.OutputTokensPer)+" tokens/s", fmt.Sprintf("%s in flight", show.Count(p.InFlight))
+	tokens, open := show.Figures(p.OutputTokensPer)+" tokens/s", show.Count(p.InFlight)
+	rate, ttft, briefTTFT := show.Figures(p.SentPerS)+"/s", "", ""
+	met, _, _ := strings.Cut(strings.TrimSuffix(slo, " so far"), ":") // the objectives that are missed have no room
+	if p.TTFTP99 > 0 {
+		ttft, briefTTFT = "p99 TTFT "+show.Duration(p.TTFTP99.Seconds()), "TTFT "+briefTime(p.TTFTP99)
+	}
 	form := func(head []string, rest ...string) []string {
 		var fields []string
 		for _, field := range append(head, rest...) {
@@ -52,13 +60,29 @@ func replayForms(p replay.Progress, mode string) [][]string {
 		return fields
 	}
 	counts := show.Count(p.Sent) + "/" + show.Count(p.Planned) + " sent"
+	head := append([]string{left}, append(failedIfAny, met)...)
 	return [][]string{
-		form([]string{shortTime(p.Elapsed) + " passed", left, failed}, tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late, open, tokens),
-		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late, open),
-		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late),
-		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", ""), counts, "late "+late),
-		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (pred. %s)", ""), share(p), "late "+late),
+		form([]string{shortTime(p.Elapsed) + " passed", left, failed, slo}, tpot(p, "TPOT %s (predicted %s)", " "), ttft, counts, rate, "p99 late "+late, open+" in flight", tokens),
+		form(head, rate, open+" in flight", ttft, tpot(p, "TPOT %s (predicted %s)", " "), "p99 late "+late, counts),
+		form(head, rate, open+" in flight", ttft, tpot(p, "TPOT %s (predicted %s)", ""), "p99 late "+late),
+		form(head, brief(p.SentPerS)+"/s", open+" open", briefTTFT, tpot(p, "TPOT %s (pred. %s)", ""), "late "+briefTime(p.LateP99)),
+		form(head, brief(p.SentPerS)+"/s", briefTTFT, tpot(p, "TPOT %s (pred. %s)", ""), "late "+briefTime(p.LateP99)),
+		form(head, briefTTFT, tpot(p, "TPOT %s (pred. %s)", ""), "late "+late),
+		form(head, tpot(p, "TPOT %s (pred. %s)", ""), share(p), "late "+late),
 	}
+}
+
+// brief is a number of two digits, where there is room for no more.
+func brief(x float64) string {
+	if x >= 100 {
+		return show.Count(math.Round(x))
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+func briefTime(d time.Duration) string {
+	unit := show.UnitOf(d.Seconds())
+	return brief(d.Seconds()*unit.Factor) + " " + unit.Name
 }
 
 // tpot is the measured time per token, next to the prediction where there is one.

@@ -14,30 +14,32 @@ import (
 func TestAProgressLineHasWholeFieldsAtAnyWidth(t *testing.T) {
 	p := replay.Progress{
 		Elapsed: 65 * time.Second, PlanDuration: 10 * time.Minute, Sent: 1300, Planned: 12000, InFlight: 12, LateP99: 1200 * time.Microsecond,
-		TPOT: 9060 * time.Microsecond, PredictedTPOT: 7510 * time.Microsecond, OutputTokensPer: 1230,
+		TPOT: 9060 * time.Microsecond, PredictedTPOT: 7510 * time.Microsecond, OutputTokensPer: 1230, SentPerS: 20, TTFTP99: 85 * time.Millisecond,
 	}
 	failing, unpredicted, sent := p, p, p
 	failing.Failed = 7
 	unpredicted.PredictedTPOT = 0
 	sent.Sent, sent.Elapsed = 12000, 10*time.Minute
 	for _, c := range []struct {
-		columns int
-		mode    string
-		p       replay.Progress
-		want    string
+		columns   int
+		mode, slo string
+		p         replay.Progress
+		want      string
 	}{
-		{200, "open", p, "1m5s passed  8m55s left  failed 0  TPOT 9.06 ms (predicted 7.51 ms)  1,300/12,000 sent  p99 late 1.20 ms  12 in flight  1,230 tokens/s"},
-		{100, "open", p, "8m55s left  TPOT 9.06 ms (predicted 7.51 ms)  1,300/12,000 sent  p99 late 1.20 ms  12 in flight"},
-		{80, "open", p, "8m55s left  TPOT 9.06 (predicted 7.51 ms)  1,300/12,000 sent  late 1.20 ms"},
-		{80, "open", failing, "8m55s left  failed 7  TPOT 9.06 (pred. 7.51 ms)  11 % sent  late 1.20 ms"},
-		{80, "open", unpredicted, "8m55s left  TPOT 9.06 ms  1,300/12,000 sent  p99 late 1.20 ms  12 in flight"},
-		{80, "closed", p, "8m55s left  TPOT 9.06 (predicted 7.51 ms)  1,300/12,000 sent  late 1.20 ms"}, // 65 s * 10,700 / 1,300
-		{80, "open", sent, "all sent  TPOT 9.06 (predicted 7.51 ms)  12,000/12,000 sent  late 1.20 ms"},
-		{60, "open", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)  11 % sent"},
-		{40, "open", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)"},
-		{10, "open", p, ""},
+		{200, "open", "SLO missed: p99 TTFT", p, "1m5s passed  8m55s left  failed 0  SLO missed: p99 TTFT  TPOT 9.06 ms (predicted 7.51 ms)  p99 TTFT 85.0 ms  1,300/12,000 sent  20.0/s  p99 late 1.20 ms  12 in flight  1,230 tokens/s"},
+		{130, "open", "", p, "8m55s left  20.0/s  12 in flight  p99 TTFT 85.0 ms  TPOT 9.06 ms (predicted 7.51 ms)  p99 late 1.20 ms  1,300/12,000 sent"},
+		{120, "open", "", p, "8m55s left  20.0/s  12 in flight  p99 TTFT 85.0 ms  TPOT 9.06 (predicted 7.51 ms)  p99 late 1.20 ms"},
+		{80, "open", "", p, "8m55s left  20/s  12 open  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"},
+		{80, "open", "SLO met so far", p, "8m55s left  SLO met  20/s  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"},
+		{80, "open", "", failing, "8m55s left  failed 7  20/s  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"},
+		{80, "open", "SLO met so far", unpredicted, "8m55s left  SLO met  20/s  12 open  TTFT 85 ms  TPOT 9.06 ms  late 1.2 ms"},
+		{80, "closed", "", p, "8m55s left  20/s  12 open  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"}, // 65 s * 10,700 / 1,300
+		{80, "open", "", sent, "all sent  20/s  12 open  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"},
+		{60, "open", "", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)  11 % sent"},
+		{40, "open", "", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)"},
+		{10, "open", "", p, ""},
 	} {
-		if got := terminal.Fitting(c.columns-1, replayForms(c.p, c.mode)...); got != c.want {
+		if got := terminal.Fitting(c.columns-1, replayForms(c.p, c.mode, c.slo)...); got != c.want {
 			t.Errorf("%d columns, %s: got %q, want %q", c.columns, c.mode, got, c.want)
 		}
 	}
@@ -46,14 +48,14 @@ func TestAProgressLineHasWholeFieldsAtAnyWidth(t *testing.T) {
 // A log had nothing from the first request to the verdict, an hour later.
 func TestALogGetsALineEveryTenSeconds(t *testing.T) {
 	var log strings.Builder
-	shown, end := Replay(&log, "open")
+	shown, end := Replay(&log, "open", &Judge{})
 	for second := range 35 {
 		shown(replay.Progress{Elapsed: time.Duration(second) * time.Second, PlanDuration: 40 * time.Second, Sent: int64(second), Planned: 40})
 	}
 	end()
-	want := "10s passed  30s left  failed 0  10/40 sent  p99 late 0 ms  0 in flight  0 tokens/s\n" +
-		"20s passed  20s left  failed 0  20/40 sent  p99 late 0 ms  0 in flight  0 tokens/s\n" +
-		"30s passed  10s left  failed 0  30/40 sent  p99 late 0 ms  0 in flight  0 tokens/s\n"
+	want := "10s passed  30s left  failed 0  10/40 sent  0/s  p99 late 0 ms  0 in flight  0 tokens/s\n" +
+		"20s passed  20s left  failed 0  20/40 sent  0/s  p99 late 0 ms  0 in flight  0 tokens/s\n" +
+		"30s passed  10s left  failed 0  30/40 sent  0/s  p99 late 0 ms  0 in flight  0 tokens/s\n"
 	if log.String() != want {
 		t.Errorf("got\n%swant\n%s", log.String(), want)
 	}

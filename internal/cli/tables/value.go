@@ -70,7 +70,7 @@ func Readable(column string, value any) string {
 	case float64:
 		return readableNumber(column, v)
 	case time.Time:
-		return v.UTC().Format("2006-01-02 15:04:05")
+		return show.Moment(v.UTC())
 	default:
 		return escape.Controls(Plain(v), "\n\t")
 	}

@@ -86,6 +86,7 @@ var floor = map[string]int{
 	"internal/deployment":                    0,
 	"internal/cli/terminal":                  1,
 	"internal/cli/progress":                  6,
+	"internal/cli/watch":                     7,
 	"internal/cli/endings":                   6,
 	"internal/cli/tables":                    4,
 	"internal/cli/shell":                     5,

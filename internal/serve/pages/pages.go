@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/serve"
 	"tidemark/internal/serve/worker"
 	"tidemark/reports"
 	weekpage "tidemark/reports/week"
@@ -27,6 +28,17 @@ func Reporter(version string) worker.Reporter {
 			return err
 		}
 		return weekpage.Write(w, r, weekpage.Options{GeneratedAt: DateOf(r)})
+	}
+}
+
+// In lists the pages of a folder, the newest first.
+func In(folder string) func() ([]serve.Report, error) {
+	return func() (found []serve.Report, err error) {
+		pages, err := reports.PagesIn(folder)
+		for _, page := range pages {
+			found = append(found, serve.Report(page))
+		}
+		return found, err
 	}
 }
 

@@ -78,7 +78,7 @@ func word(value any) string {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case time.Time:
-		return v.UTC().Format("2006-01-02 15:04:05.999")
+		return v.UTC().Format("2006-01-02 15:04:05.999 -07:00") // to the millisecond, else two would be one
 	}
 	return fmt.Sprint(value)
 }

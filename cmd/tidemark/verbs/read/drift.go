@@ -87,7 +87,7 @@ func (f *driftFlags) doing() (told func(string), end func()) {
 func (f *driftFlags) print(found *week.Changed) error {
 	table := kit.TableOf("figure", "of", "is_changed", "changed_on", "low_changed_on", "high_changed_on", "is_gradual", "change_ratio", "low_change_ratio", "high_change_ratio",
 		"p_value", "visible_ratio", "then_value", "now_value", "traffic_ratio", "system_ratio")
-	people, parts := kit.TableOf("figure", "of", "changed on", "change %", "low", "high", "p", "visible %"), kit.TableOf("rehearsed", "then", "now", "traffic %", "system %")
+	people, parts := kit.TableOf("figure", "changed on", "change %", "low", "high", "visible %"), kit.TableOf("rehearsed", "then", "now", "traffic %", "system %")
 	if table.Rows = found.Rows(); f.IsForPrograms() {
 		return f.PrintTable(table)
 	}

@@ -25,17 +25,18 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/serve"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/show"
 	"tidemark/internal/store/published"
 )
 
 type serveFlags struct {
 	kit.Call
-	host, published, tokenFile, tlsCert, tlsKey, memory, maxBytes string
-	port, workers, queue                                          int
-	noToken                                                       bool
-	timeout                                                       time.Duration
-	maxRows                                                       int64
+	host, published, reports, tokenFile, tlsCert, tlsKey, memory, maxBytes string
+	port, workers, queue                                                   int
+	noToken                                                                bool
+	timeout                                                                time.Duration
+	maxRows                                                                int64
 }
 
 func ServeCommand() *cli.Command {
@@ -45,7 +46,7 @@ func ServeCommand() *cli.Command {
 		Usage: "SQL over HTTP, for notebooks and a browser",
 		Description: `POST /v1/sql answers the SQL in its body as an Arrow stream, or as CSV, JSON or
 Parquet (Accept). docs/serve.md has parameters, statuses and limits. The page
-at / needs a browser only. A token is in $TIDEMARK_TOKEN or --token-file.
+at / lists reports, runs and answers, asks and plots. A token is in $TIDEMARK_TOKEN or --token-file.
 
 Example:
   TIDEMARK_TOKEN=$(openssl rand -hex 16) tidemark serve --port 8765
@@ -55,6 +56,7 @@ Example:
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`; others than this machine need a token and TLS", Value: "127.0.0.1", Destination: &f.host},
 			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8765, Destination: &f.port},
 			&cli.StringFlag{Name: "published", Usage: "serve what is published in `DIR` or s3://bucket/prefix (default: the warehouse's .published)", EnvVars: []string{"TIDEMARK_PUBLISH"}, Destination: &f.published},
+			&cli.StringFlag{Name: "reports", Usage: "list the pages of `DIR` too, such as report --output writes", Destination: &f.reports},
 			&cli.StringFlag{Name: "token-file", Usage: "let these ask: a name and a token in each line of `FILE`", Destination: &f.tokenFile},
 			&cli.BoolFlag{Name: "no-token", Usage: "let everybody on this machine ask", Destination: &f.noToken},
 			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in `FILE`", Destination: &f.tlsCert},
@@ -163,11 +165,19 @@ func (f *serveFlags) config() (config serve.Config, err error) {
 		return config, err
 	}
 	tokens, err := f.tokens()
-	return serve.Config{
+	config = serve.Config{
 		Published: published.Folder(f.Warehouse, f.published), Tokens: tokens, MemoryBytes: memory, Timeout: f.timeout,
 		Workers: cmp.Or(f.workers, max(runtime.NumCPU(), 2)), Queue: f.queue, MostRows: f.maxRows, MostBytes: mostBytes,
 		Tell: f.Tell,
-	}, err
+	}
+	if f.reports == "" || err != nil {
+		return config, err
+	}
+	config.ReportsFolder, config.Reports = f.reports, pages.In(f.reports)
+	if _, err := config.Reports(); err != nil {
+		return config, hint.Errorf("serve: --reports: %w", err).Hint("name the folder that reports are written into")
+	}
+	return config, nil
 }
 
 // sizeOf is a size with its unit.

@@ -36,6 +36,7 @@ type capacityFlags struct {
 	Planning
 	kit.Target
 	kit.Deployment
+	watching
 	length, budget                 time.Duration
 	by, precision, before, routing string
 	minScale, maxScale             float64
@@ -87,7 +88,7 @@ Example:
 			&cli.IntFlag{Name: "replicas", Usage: "without --base-url: `N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
 			&cli.StringFlag{Name: "routing", Usage: "without --base-url: they share it in `turns`, or least-loaded", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Turns, rehearsal.LeastLoaded)},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
-		}, choices, target, f.ServedFlags(choices...))...),
+		}, choices, target, f.watching.flags(), f.ServedFlags(choices...))...),
 		Action: f.Do(f.run),
 	}
 }
@@ -143,7 +144,7 @@ func (f *capacityFlags) run() error {
 		answer, err = s.onServer()
 	} else {
 		if at != nil {
-			f.Tell("as rehearsed at %s; nothing was sent", at.UTC().Format("2006-01-02 15:04Z"))
+			f.Tell("as rehearsed at %s; nothing was sent", show.Instant(at.UTC()))
 		} else {
 			f.Tell("rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
 		}

@@ -40,7 +40,9 @@ type search struct {
 	server   *live.Server
 	plan     plan.Header
 	named    deployment.Deployment
-	earlier  []capacity.Event // of the same search, from its state file
+	// predictTPOT is what runs are shown beside; nil: nothing.
+	predictTPOT func(inFlight int, contextTokens float64, of plan.Header) time.Duration
+	earlier     []capacity.Event // of the same search, from its state file
 }
 
 // newSearch reads flags, traffic and deployment, without asking any server.
@@ -70,7 +72,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 
 // ofServers are flags that a rehearsal has no use for.
 var ofServers = []string{"route", "endpoint", "body", "drain-timeout", "api-key-file", "header", "header-file", "metrics-url", "max-failures", "max-lateness",
-	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "no-confirm", "fresh"}
+	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "no-confirm", "fresh", "watch", "watch-port"}
 
 // check refuses flags that contradict each other, and gives the precision as a share.
 func (f *capacityFlags) check() (precision float64, err error) {
@@ -139,8 +141,13 @@ func (s *search) ready() error {
 			if s.named, engine, err = engineOf(ctx, w, *named); err != nil {
 				return err
 			}
-			band, err = analysis.ServerBand(ctx, w.DB(), s.named)
-			return err
+			if band, err = analysis.ServerBand(ctx, w.DB(), s.named); err != nil || !s.isLive() {
+				return err
+			}
+			if cost, err := analysis.LoadStepCost(ctx, w.DB(), s.named); err == nil { // without one its runs are shown without a prediction
+				s.predictTPOT = cost.TPOTOf
+			}
+			return nil
 		}
 	}
 	path, drop, err := s.PlanFor(s.what, ask)
@@ -245,6 +252,7 @@ func (s *search) describe() error {
 		}
 		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
 		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
+		s.server.Settings.PredictTPOT = s.predictTPOT
 		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
 		if s.server.Settings.SLO, err = json.Marshal(h.SLO); err != nil { // so that every verb judges these runs by it
 			return err
@@ -290,4 +298,4 @@ func (s *search) called(id string) {
 
 // notAsked are flags that do not change what is searched for: the same search goes on with others of these. What a file says counts
 // elsewhere (--slo), or is not looked at (--body, --header-file).
-var notAsked = []string{"budget", "dry-run", "fresh", "json", "quiet", "warehouse", "wait", "publish", "runs", "slo", "api-key-file", "header-file", "progress"}
+var notAsked = []string{"budget", "dry-run", "fresh", "json", "quiet", "warehouse", "wait", "publish", "runs", "slo", "api-key-file", "header-file", "progress", "watch", "watch-port"}

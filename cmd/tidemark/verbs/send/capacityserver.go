@@ -17,10 +17,12 @@ import (
 	"tidemark/analysis/capacity/live"
 	"tidemark/ingest"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/watch"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/replay/plan"
 )
 
 // measureSteps makes a twin of a server of which nothing is known.
@@ -57,14 +59,26 @@ func (s *search) onServer() (capacity.Answer, error) {
 		s.Tell("going on with the search in %s", s.path)
 	}
 	s.server.NewID = func() string { return newRunID(s.id) }
+	closed, err := s.open(&s.Call)
+	if err != nil {
+		return capacity.Answer{}, err
+	}
+	defer closed()
+	end := func() {}
 	s.server.Begins = func(p capacity.Probe, runID string) {
 		rate := ""
 		if perS := p.RatePerS(); perS > 0 {
 			rate = fmt.Sprintf(", %s a second", show.Figures(perS))
 		}
 		s.Tell("run %d (%s): %s times for %s, %d requests%s", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests), rate)
+		settings := &s.server.Settings
+		settings.Mode = p.Mode
+		title := fmt.Sprintf("Run %d of a search: %s times %s", p.Number, show.Figures(p.Scale), s.what)
+		// The SLO was read before, so that there is no error.
+		end, _ = s.follow(&s.Call, settings, title, func() watch.Asked { return watch.AskedBy(p.Mode, plan.Each(p.Requests)) })
 	}
 	s.server.Ended = func(ctx context.Context, folder, runID string) error {
+		end()
 		if _, err := s.IngestRun(context.WithoutCancel(ctx), s.Wait, folder, runID); err != nil {
 			s.Tell("%v", err) // its folder stays, and the search does not need the warehouse
 		}
@@ -93,7 +107,11 @@ func (s *search) onServer() (capacity.Answer, error) {
 	defer silent()
 	return capacity.Search(s.Context, s.question, s.server, s.earlier, func(e capacity.Event) error {
 		if e.Kind == "run" {
-			s.Tell("run %d: %s", e.Run.Number, verdictInWords(e.Run.Verdict))
+			text := fmt.Sprintf("run %d: %s", e.Run.Number, verdictInWords(e.Run.Verdict))
+			s.Tell("%s", text)
+			if s.page != nil {
+				s.page.Say(text)
+			}
 		}
 		return s.state.Write(e)
 	})

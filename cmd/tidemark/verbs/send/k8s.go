@@ -11,6 +11,7 @@ import (
 	"tidemark/analysis/week/service"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/userfile"
 	"tidemark/replay/pods"
@@ -65,7 +66,7 @@ func (f *k8sFlags) run() error {
 	if err := f.checkResults(); err != nil {
 		return err
 	}
-	startAt, err := time.Parse(time.RFC3339Nano, f.startAt)
+	startAt, err := show.ReadInstant(f.startAt)
 	if err != nil {
 		return hint.Misuse("k8s: --start-at %q is not a time", f.startAt).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 	}

@@ -19,6 +19,7 @@ package send
 // anything else; 130 and 143 after a signal.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
-	"tidemark/internal/cli/progress"
+	"tidemark/internal/cli/watch"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -51,6 +52,7 @@ type replayFlags struct {
 	Planning
 	kit.Target
 	kit.Deployment
+	watching
 	steps, shard, startAt string
 }
 
@@ -77,7 +79,7 @@ Example:
 			&cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between", Destination: &f.steps},
 			&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex, Destination: &f.shard},
 			&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards", Destination: &f.startAt},
-		}, f.ServedFlags(choices...))...),
+		}, f.watching.flags(), f.ServedFlags(choices...))...),
 		Action: f.Do(f.run),
 	}
 }
@@ -106,6 +108,9 @@ func (f *replayFlags) run() error {
 		return err
 	}
 	defer drop()
+	if f.steps != "" && f.isWatched {
+		return hint.Misuse("replay: --steps and --watch exclude each other").Hint("watch one run: replay --watch --request-rate 2")
+	}
 	if f.steps != "" {
 		return f.runSteps(what)
 	}
@@ -113,6 +118,11 @@ func (f *replayFlags) run() error {
 	if err != nil {
 		return err
 	}
+	closed, err := f.open(&f.Call)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	settings.StartAt = startAt
 	runID := newRunID(what)
 	ready, err := f.prepare(what)
@@ -212,8 +222,11 @@ func (f *replayFlags) send(planPath, folder string, settings replay.Settings) er
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
 	tellFaults(&f.Call, f.Runs)
 	f.Tell("sending %s to %s; seed %d", f.load(settings.Mode, h), kit.ShownServers(settings), h.Seed)
-	shown, end := progress.Replay(f.Messages(), settings.Mode)
-	settings.Progress = shown
+	title := fmt.Sprintf("%s to %s", cmp.Or(h.Source, "A plan"), kit.ShownServers(settings))
+	end, err := f.follow(&f.Call, &settings, title, func() watch.Asked { return watch.AskedBy(settings.Mode, plan.Requests()) })
+	if err != nil {
+		return err
+	}
 	settings.Tell = func(text string) { f.Tell("%s", text) }
 	silent := context.AfterFunc(f.Context, func() {
 		f.Tell("stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")

@@ -18,6 +18,7 @@ import (
 
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/store/objects"
 	"tidemark/replay"
 	"tidemark/replay/plan"
@@ -32,7 +33,7 @@ func (f *replayFlags) shardAsked(what string) (*plan.Shard, time.Time, error) {
 	var startAt time.Time
 	if text := f.startAt; text != "" {
 		var err error
-		if startAt, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		if startAt, err = show.ReadInstant(text); err != nil {
 			return nil, startAt, hint.Misuse("replay: --start-at %q is not a time", text).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 		}
 	}

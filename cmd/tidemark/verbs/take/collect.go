@@ -161,6 +161,6 @@ func InstantOf(text string, now time.Time, zone *time.Location) (time.Time, bool
 		day = service.FirstInstant(day.Year(), day.Month(), day.Day(), zone)
 		return day, true
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := show.ReadInstant(text)
 	return at, err == nil
 }

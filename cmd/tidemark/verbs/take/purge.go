@@ -94,12 +94,13 @@ func (f *purgeFlags) run() error {
 }
 
 func (f *purgeFlags) setBefore(_ *cli.Context, text string) (err error) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if f.before, err = time.Parse(layout, text); err == nil {
-			return nil
-		}
+	if f.before, err = time.Parse(time.DateOnly, text); err == nil {
+		return nil
 	}
-	return hint.Misuse("warehouse purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
+	if f.before, err = show.ReadInstant(text); err == nil {
+		return nil
+	}
+	return hint.Misuse("warehouse purge: --before %s: not a date", text).Hint("as in 2026-08-01, or with its zone: 2026-08-01T12:00:00Z")
 }
 
 // republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
