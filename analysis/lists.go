@@ -182,7 +182,7 @@ said as (
     select
         1,
         macros.percent_text(behind_ratio) || ' waited while the server computed the prompt of another'
-        || case when behind_class is null then '' else ', ' || macros.percent_text(behind_class_ratio) || ' of these behind ' || behind_class end
+        || case when behind_class is null or not exists (from named) then '' else ', ' || macros.percent_text(behind_class_ratio) || ' of these behind ' || behind_class end
     from classes
     where is_all
         and behind_ratio > 0
