@@ -162,8 +162,13 @@ func (m *maker) takePrinted() {
 	last.HeadroomRatio, last.LowHeadroom, last.HighHeadroom = own.HeadroomRatio, own.LowHeadroom, own.HighHeadroom
 	last.GPUHoursNeeded = own.GPUHoursNeeded
 	for i := range r.Changes {
-		if c := &r.Changes[i]; c.Figure == "peak_rate_per_s" && c.Ratio != nil {
+		switch c := &r.Changes[i]; {
+		case c.Ratio == nil:
+		case c.Figure == "peak_rate_per_s":
 			*c = c.against(*r.Sums.PeakRatePerS, *own.PeakRatePerS)
+		case c.Figure == "gpu_hours_needed" && r.Sums.GPUHoursNeeded != nil && own.GPUHoursNeeded != nil: // of all that was paid in covered hours
+			*c = c.against(*r.Sums.GPUHoursNeeded/r.Sums.GPUHoursCovered, *own.GPUHoursNeeded/own.GPUHoursCovered)
+			c.Before = own.GPUHoursNeeded
 		}
 	}
 }
