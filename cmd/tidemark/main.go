@@ -149,12 +149,12 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 func verbs() []*cli.Command {
 	return slices.Concat(
 		commandline.Under("Take in", take.IngestCommand(), take.SourcesCommand()),
-		commandline.Under("Send", send.DoctorCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.CapacityCommand(), send.TuneCommand(), send.ExperimentCommand(), send.StudyCommand(), send.SimulateCommand()),
+		commandline.Under("Send", send.DoctorCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.CapacityCommand(), send.TuneCommand(), send.StudyCommand(), send.SimulateCommand()),
 		commandline.Under("Ask the model", model.PredictCommand(), model.FitCommand(), model.KVCommand(), model.QueueCommand(), model.WhatIfCommand(), send.RehearseCommand(), model.CalibrateCommand()),
 		commandline.Under("Read", read.RunsCommand(), read.DiagnoseCommand(), read.LintCommand(), read.CompareCommand(), read.ReportCommand(), read.SQLCommand(), read.ServeCommand()),
 		commandline.Under("Weekly", take.CollectCommand(), read.DriftCommand(), read.DecideCommand()),
 		commandline.Under("Keep house", keep.WarehouseCommand(), keep.CheckCommand(), keep.UpgradeCommand(), keep.PublishCommand(), take.PurgeCommand()),
-		commandline.Under("", demoCommand(), read.SchemaCommand(), read.ExportCommand(), send.K8sCommand(), take.PrivacyCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about)),
+		commandline.Under("", demoCommand(), read.SchemaCommand(), read.ExportCommand(), send.ExperimentCommand(), send.K8sCommand(), take.PrivacyCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about)),
 	)
 }
 
