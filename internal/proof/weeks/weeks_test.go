@@ -5,6 +5,7 @@ package weeks
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,8 +28,12 @@ var (
 	short = seeded.Class{Share: 1, Input: seeded.Lengths{Median: 900, Sigma: 0.8, Most: 16_000}, Output: seeded.Lengths{Median: 250, Sigma: 0.6, Most: 2_000}}
 )
 
-// TestTwelveWeeks makes the page of each of twelve weeks, Monday after Monday, as a CronJob would. TIDEMARK is the program.
+// TestTwelveWeeks makes the page of each of twelve weeks, Monday after Monday, as a CronJob would. TIDEMARK is the program, WEEKS_SEED the seed of its traffic.
 func TestTwelveWeeks(t *testing.T) {
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("WEEKS_SEED"), "11"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, one := range []struct {
 		name       string
 		deployment string
@@ -50,7 +55,7 @@ func TestTwelveWeeks(t *testing.T) {
 			t.Parallel()
 			zone := time.UTC
 			begin := time.Date(2026, 8, 3, 0, 0, 0, 0, zone)
-			service := seeded.Service{Seed: 11, Zone: zone, Begin: begin, RatePerS: one.perS, Shape: seeded.OfficeHours(0.27), Growth: one.growth, Noise: 0.03, Classes: []seeded.Class{one.class}}
+			service := seeded.Service{Seed: seed, Zone: zone, Begin: begin, RatePerS: one.perS, Shape: seeded.OfficeHours(0.27), Growth: one.growth, Noise: 0.03, Classes: []seeded.Class{one.class}}
 			h := home{t, t.TempDir()}
 			traffic := "traffic: [weeks]"
 			var csv bytes.Buffer
