@@ -435,7 +435,7 @@ func (f *facts) since() prose {
 	switch {
 	case v.LastKind == "":
 	case v.LastKind == v.Kind && (v.Kind != week.Buy || sameNumber(v.LastReplicas, v.Replicas)):
-		said = plain("As last week. ")
+		said = plain("The same verdict as last week. ")
 	default:
 		said = plain("Last week’s page said " + f.lastVerdict() + ". ")
 	}
@@ -465,7 +465,7 @@ func (f *facts) since() prose {
 	}
 	text += "."
 	if f.Changed != nil && f.Changed.Verdict != "none" && f.Changed.Verdict != "unknown" {
-		text += " " + f.Changed.Sentence
+		text += " Over several weeks: " + lower(f.Changed.Sentence)
 	}
 	return join(said, text)
 }
