@@ -457,7 +457,7 @@ func (f *facts) since() prose {
 		}
 	}
 	if len(changed) == 0 {
-		changed = []string{"nothing changed"}
+		changed = []string{"nothing changed since then"}
 	}
 	text := upper(strings.Join(changed, ", "))
 	if len(same) > 0 {

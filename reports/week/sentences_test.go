@@ -132,7 +132,7 @@ func TestDriftStandsBehindWhatChanged(t *testing.T) {
 		r := sample.Report()
 		r.Verdict.Since = []week.Since{{What: "traffic"}}
 		r.Changed = &week.WhatChanged{Verdict: one.verdict, Sentence: "The system changed on 2026-11-18."}
-		if got := strings.Contains(ledeOf(r), "othing changed. The system changed on 2026-11-18."); got != one.is {
+		if got := strings.Contains(ledeOf(r), "othing changed since then. Over several weeks: the system changed on 2026-11-18."); got != one.is {
 			t.Errorf("%s: the summary says\n%s", one.verdict, ledeOf(r))
 		}
 		var out strings.Builder
