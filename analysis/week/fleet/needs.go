@@ -163,7 +163,7 @@ func (a *Asked) share(isAnchored bool) (groups []group, of []int) {
 // looksAsThen says that the traffic as a whole is what it was in the week of the anchor.
 func (a *Asked) looksAsThen() bool {
 	now, then := wholeOf(a.Hours), wholeOf(a.Anchor)
-	return len(now.Requests) > 0 && len(then.Requests) > 0 && new(now.look()).agrees(new(then.look()))
+	return len(now.Requests) > 0 && len(then.Requests) > 0 && Alike(&now, &then)
 }
 
 // wholeOf is the traffic of a week as a whole: its busiest hours, until they have as many requests as stand for it.
