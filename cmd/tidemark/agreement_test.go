@@ -45,7 +45,7 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 			t.Fatal("plan: ", code)
 		}
 		for _, replicas := range []string{"1", "3"} {
-			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --model llama-3.1-8b --replicas " + replicas
+			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b --replicas " + replicas
 			capacity, whatIf := ask("capacity --json "+on), ask("what-if --json "+on)
 			for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
 				if capacity[of] == nil || capacity[of] != whatIf[column] {

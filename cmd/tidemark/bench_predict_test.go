@@ -26,9 +26,9 @@ func usageOf(b *testing.B, dir, what string, args ...string) {
 func BenchmarkOneConfiguration(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
-		usageOf(b, dir, "predict", "predict", "--gpu", "H100", "--model", "llama-3.1-8b", "--concurrency", "32")
-		usageOf(b, dir, "kv", "predict", "kv", "--model", "llama-3.1-8b")
-		usageOf(b, dir, "fit", "predict", "fit", "--gpu", "H100", "--model", "llama-3.1-8b")
+		usageOf(b, dir, "predict", "predict", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--concurrency", "32")
+		usageOf(b, dir, "kv", "predict", "kv", "--catalog-model", "llama-3.1-8b")
+		usageOf(b, dir, "fit", "predict", "fit", "--gpu", "H100", "--catalog-model", "llama-3.1-8b")
 	}
 }
 

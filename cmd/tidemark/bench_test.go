@@ -98,7 +98,7 @@ func BenchmarkRunTakenIn(b *testing.B) {
 		if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(trace.String()), 0o644); err != nil {
 			b.Fatal(err)
 		}
-		rehearse := []string{"rehearse", "steady", "--gpu", "H100", "--model", "llama-3.1-8b", "--replicas", "2", "--keep"}
+		rehearse := []string{"rehearse", "steady", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--replicas", "2", "--keep"}
 		r.run(b, "ingest", "steady.csv", "--name", "steady")
 		r.run(b, append(rehearse, "--limit", "1000", "--runs", "small")...)
 		other := []string{"--warehouse", "other.duckdb", "--publish", "off"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -237,8 +238,8 @@ func TestDoctorsFindingsAsJSON(t *testing.T) {
 	}
 }
 
-// replay tells the faults that cost no request before it sends the first one, and goes on; a good machine and server get no word.
-func TestReplayTellsFaultsBeforeItSends(t *testing.T) {
+// replay and capacity tell the faults that cost no request before they send the first one, and go on; a good machine and server get no word.
+func TestFaultsAreToldBeforeAnythingIsSent(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("few.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 3, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -246,16 +247,22 @@ func TestReplayTellsFaultsBeforeItSends(t *testing.T) {
 	if code := run([]string{"tidemark", "ingest", "few.jsonl", "--quiet"}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
+	if err := os.WriteFile("slo.yaml", []byte("schema: tidemark.slo/2\nname: s\nobjectives:\n  - {metric: tpot, percentile: 90, at_most: 20ms}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	server, other := aServer(t, func(*vllmsim.Config) {}), aServer(t, func(c *vllmsim.Config) { c.MaxModelLen = 8192 })
 	for _, c := range []struct {
 		name    string
 		machine func(*host.Fitness)
 		server  string
 		want    []string
+		verb    string // empty: replay
 	}{
-		{"nothing is wrong", func(*host.Fitness) {}, server, nil},
-		{"few files, and others' requests", func(f *host.Fitness) { f.OpenFiles = 256 }, inUse(t), []string{"this machine: open files: 256 at most; raise the limit", "the server runs 1 requests"}},
-		{"two servers", func(*host.Fitness) {}, inTurn(t, server, other), []string{"more than one server answers there"}},
+		{"nothing is wrong", func(*host.Fitness) {}, server, nil, ""},
+		{"few files, and others' requests", func(f *host.Fitness) { f.OpenFiles = 256 }, inUse(t), []string{"this machine: open files: 256 at most; raise the limit", "the server runs 1 requests"}, ""},
+		{"two servers", func(*host.Fitness) {}, inTurn(t, server, other), []string{"more than one server answers there"}, ""},
+		{"few files, and a search that first asks how long steps take", func(f *host.Fitness) { f.OpenFiles = 256 },
+			inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/completions", "/nothing", 1) }, nil), []string{"this machine: open files: 256 at most; raise the limit"}, "capacity --mode closed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onMachine(t, c.machine)
@@ -266,7 +273,7 @@ func TestReplayTellsFaultsBeforeItSends(t *testing.T) {
 					before = said.String()
 				}
 			}, nil)
-			run([]string{"tidemark", "replay", "few", "--base-url", watched, "--model", "tiny", "--runs", filepath.Join(t.TempDir(), "runs"), "--max-lateness", "1m", "--max-stall", "1m"},
+			run(append(strings.Fields("tidemark "+cmp.Or(c.verb, "replay")), "few", "--slo", "slo.yaml", "--base-url", watched, "--model", "tiny", "--runs", filepath.Join(t.TempDir(), "runs"), "--max-lateness", "1m", "--max-stall", "1m"),
 				strings.NewReader(""), io.Discard, said)
 			for _, want := range c.want {
 				if !strings.Contains(before, want) {

@@ -65,7 +65,7 @@ func TestEndingsFitTheTerminal(t *testing.T) {
 	for _, columns := range []uint16{40, 80} {
 		for _, args := range [][]string{
 			{"compare", filepath.Base(filepath.Dir(runs[0])), filepath.Base(filepath.Dir(runs[1]))},
-			{"capacity", "small", "--slo", "slo.yaml", "--gpu", "H100", "--model", "llama-3.1-8b", "--window", "1s"},
+			{"capacity", "small", "--slo", "slo.yaml", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--window", "1s"},
 			{"runs", filepath.Base(filepath.Dir(runs[0]))},
 		} {
 			fits(t, columns, onTerminal(t, columns, args...))

@@ -135,7 +135,7 @@ func readyForExamples(t *testing.T, url, results string) (runID string) {
 		"tidemark plan azure-code --limit 20 --output plan.jsonl.zst",
 	}
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday"} {
-		lines = append(lines, "tidemark rehearse plan.jsonl.zst --gpu H100 --model llama-3.1-8b --keep --name "+day+" --warehouse none/w.duckdb || true")
+		lines = append(lines, "tidemark rehearse plan.jsonl.zst --gpu H100 --catalog-model llama-3.1-8b --keep --name "+day+" --warehouse none/w.duckdb || true")
 	}
 	lines = append(lines, "take-in tidemark.duckdb runs/*")
 	if out, err := exec.Command("sh", "-ec", strings.Join(lines, "\n")).CombinedOutput(); err != nil {

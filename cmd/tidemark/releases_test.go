@@ -63,7 +63,7 @@ func openRelease(t *testing.T, folder string) {
 	if got := mustRun(requests + "new.duckdb"); got != string(want) {
 		t.Errorf("its run's folder: got %q, want %q", got, want)
 	}
-	if said := mustRun("rehearse " + filepath.Join(folder, "plan.jsonl.zst") + " --gpu H100 --model llama-3.1-8b --json --warehouse new.duckdb"); !strings.Contains(said, "40") {
+	if said := mustRun("rehearse " + filepath.Join(folder, "plan.jsonl.zst") + " --gpu H100 --catalog-model llama-3.1-8b --json --warehouse new.duckdb"); !strings.Contains(said, "40") {
 		t.Errorf("its plan: %s", said)
 	}
 

@@ -64,7 +64,7 @@ objectives:
 `, ttftBound, tpotBound))
 	p.write(t, traceName+".csv", dayOfRequests())
 	p.run(t, 0, "ingest", traceName+".csv", "--name", traceName)
-	simulator := p.start(t, regexp.MustCompile(`simulated vLLM at (http\S+?),`), "simulate", "--gpu", "H100", "--model", "llama-3.1-8b", "--port", "0")
+	simulator := p.start(t, regexp.MustCompile(`simulated vLLM at (http\S+?),`), "simulate", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--port", "0")
 	server := failing(t, simulator, 24)
 	for i, speed := range []string{"7200", "5400"} {
 		// Not met, or invalid on a busy machine: both leave a run.

@@ -73,7 +73,7 @@ db = tidemark.connect(sys.argv[1])
 frame = db.predict("H200", "llama-3.1-70b", concurrency=64, quantization="fp8", input_tokens=2000, output_tokens=300)
 print(json.dumps({"runs": len(db.runs()), "tpot": float(frame.predicted_tpot_s[0]), "unit": frame.attrs["units"]["predicted_tpot_s"]}))
 `, filepath.Join(p.dir, "tidemark.duckdb"))
-	out, err := p.command("predict", "--gpu", "H200", "--model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output()
+	out, err := p.command("predict", "--gpu", "H200", "--catalog-model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

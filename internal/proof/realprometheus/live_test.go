@@ -26,7 +26,7 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 	p := build(t)
 	ports := []int{proof.FreePort(t), proof.FreePort(t)}
 	simulate := func(port int) func() {
-		return start(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), p.binary, "simulate", "--gpu", "H100", "--model", "llama-3.1-8b", "--served-model-name", "llama", "--port", fmt.Sprint(port))
+		return start(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), p.binary, "simulate", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--served-model-name", "llama", "--port", fmt.Sprint(port))
 	}
 	simulate(ports[0])
 	stop := simulate(ports[1])

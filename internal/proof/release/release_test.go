@@ -190,7 +190,7 @@ func TestArm64InAnEmulator(t *testing.T) {
 	said := map[string]string{}
 	for arch, program := range programs {
 		folder := t.TempDir()
-		for _, words := range [][]string{{"version", "--json"}, {"predict", "kv", "--model", "llama-3.1-8b", "--tokens", "2048", "--csv"}, {"ingest", trace}, {"sql", "--csv", "from staging.arrivals select source_name, input_tokens"}} {
+		for _, words := range [][]string{{"version", "--json"}, {"predict", "kv", "--catalog-model", "llama-3.1-8b", "--tokens", "2048", "--csv"}, {"ingest", trace}, {"sql", "--csv", "from staging.arrivals select source_name, input_tokens"}} {
 			cmd := exec.Command(program[0], append(program[1:], words...)...)
 			cmd.Dir = folder
 			out, err := cmd.Output()

@@ -144,7 +144,7 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 					High     float64 `json:"high_capacity_per_s"`
 					Headroom float64 `json:"headroom_ratio"`
 				}
-				h.ask(&whatIf, "what-if", one.name, "--json", "--slo", "slo.yaml", "--gpu", one.gpu, "--model", one.model, "--replicas", strconv.Itoa(replicas))
+				h.ask(&whatIf, "what-if", one.name, "--json", "--slo", "slo.yaml", "--gpu", one.gpu, "--catalog-model", one.model, "--replicas", strconv.Itoa(replicas))
 				p, w := page[0], whatIf[0]
 				perS := w.Mid / (1 + w.Headroom)
 				low, mid, high := w.Low/perS, w.Mid/perS, w.High/perS

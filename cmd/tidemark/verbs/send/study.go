@@ -106,7 +106,7 @@ func (f *studyFlags) run() error {
 	if err := s.model(); err != nil {
 		return err
 	}
-	result := study.Result{Schema: "tidemark.study-result/1", Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, At: file.At, Band: s.band, Version: kit.Version}
+	result := study.Result{Schema: study.ResultSchema, Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, At: file.At, Band: s.band, Version: kit.Version}
 	if err := s.take(&result); err != nil {
 		return err
 	}
@@ -330,14 +330,19 @@ func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour
 
 // keep puts the study, and what it rehearsed, into the warehouse if there is one.
 func (s *studying) keep(result study.Result) error {
-	if _, err := os.Stat(s.Warehouse); err != nil {
-		return nil
-	}
-	err := s.WithWarehouse(s.Context, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return keepResult(&s.Call, func(ctx context.Context, w *warehouse.Warehouse) error {
 		return errors.Join(s.answers.Keep(ctx, w), result.Keep(ctx, w, s.file, time.Now()))
 	})
+}
+
+// keepResult calls keep with the warehouse, if there is one and no other process holds it.
+func keepResult(c *kit.Call, keep func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(c.Warehouse); err != nil {
+		return nil
+	}
+	err := c.WithWarehouse(c.Context, warehouse.ReadWrite, keep)
 	if errors.Is(err, warehouse.ErrHeld) {
-		s.Tell("%v; the study is not in the warehouse: the same command keeps it", err)
+		c.Tell("%v; the result is not in the warehouse: the same command keeps it", err)
 		return nil
 	}
 	return err
