@@ -262,7 +262,7 @@ func TestFaultsAreToldBeforeAnythingIsSent(t *testing.T) {
 		{"few files, and others' requests", func(f *host.Fitness) { f.OpenFiles = 256 }, inUse(t), []string{"this machine: open files: 256 at most; raise the limit", "the server runs 1 requests"}, ""},
 		{"two servers", func(*host.Fitness) {}, inTurn(t, server, other), []string{"more than one server answers there"}, ""},
 		{"few files, and a search that first asks how long steps take", func(f *host.Fitness) { f.OpenFiles = 256 },
-			inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/completions", "/nothing", 1) }, nil), []string{"this machine: open files: 256 at most; raise the limit"}, "capacity --mode closed"},
+			inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/completions", "/nothing", 1) }, nil), []string{"this machine: open files: 256 at most; raise the limit"}, "capacity --mode closed --max-concurrency 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onMachine(t, c.machine)

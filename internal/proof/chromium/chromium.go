@@ -220,6 +220,31 @@ func (b *Browser) Evaluate(expression string) string {
 	return text
 }
 
+// Await waits in the page until an expression is true.
+func (b *Browser) Await(condition string) {
+	b.Evaluate(fmt.Sprintf(`new Promise(done => { const look = () => (%s) ? done("yes") : setTimeout(look, 20); look(); })`, condition))
+}
+
+// CheckLooks has the page be neither too wide nor hard to read on a screen, in the dark and on a phone; it leaves the light screen.
+func (b *Browser) CheckLooks(t *testing.T, name string) {
+	t.Helper()
+	for _, look := range []struct {
+		name   string
+		width  int
+		isDark bool
+	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}, {"phone-dark", 390, true}} {
+		b.Size(look.width)
+		b.Dark(look.isDark)
+		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+			t.Errorf("%s, %s: the page is %s px too wide", name, look.name, got)
+		}
+		b.Screenshot(name + "-" + look.name)
+		b.CheckAccessibility(t)
+	}
+	b.Size(1280)
+	b.Dark(false)
+}
+
 // Size sets the width of the window, in CSS pixels; below 600 it is a phone's.
 func (b *Browser) Size(width int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}, nil)

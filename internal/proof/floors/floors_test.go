@@ -78,6 +78,7 @@ var floor = map[string]int{
 	"internal/hint":                          -1,
 	"internal/jsonscan":                      -1,
 	"internal/lazy":                          -1,
+	"internal/parallel":                      -1,
 	"internal/store/objects":                 0,
 	"internal/store/objects/objectstest":     0,
 	"internal/proof/realobjects":             0,

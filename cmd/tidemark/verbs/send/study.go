@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
@@ -217,10 +217,8 @@ func (s *studying) row(step study.Step, c study.Configuration) (row study.Row, e
 
 // rehearsals are the repeats of a configuration without a server, as many at a time as there are cores.
 func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelledOf) ([]study.Measure, error) {
-	repeats, failed := make([]study.Measure, step.Repeats), make([]error, step.Repeats)
-	began, n := time.Now(), 0
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
+	repeats, began := make([]study.Measure, step.Repeats), time.Now()
+	var todo []func() error
 	var adding sync.Mutex
 	for repeat := range step.Repeats {
 		at := study.Place{Configuration: c.Name, Repeat: repeat}
@@ -239,31 +237,26 @@ func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelled
 		if err != nil {
 			return nil, err
 		}
-		n++
-		all.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			failed[repeat] = func() (err error) {
-				if !isThere {
-					if answer, err = capacity.Rehearse(s.Context, q); err != nil {
-						return err
-					}
-					adding.Lock()
-					s.answers.Add(key, q, m.Deployment, drawn.header.Window, answer)
-					adding.Unlock()
-				}
-				if repeats[repeat], err = study.OfRehearsal(s.Context, q, answer, s.file.At, m.usdPerHour); err != nil {
+		todo = append(todo, func() (err error) {
+			if !isThere {
+				if answer, err = capacity.Rehearse(s.Context, q); err != nil {
 					return err
 				}
-				return s.log.Measured(at, repeats[repeat])
-			}()
+				adding.Lock()
+				s.answers.Add(key, q, m.Deployment, drawn.header.Window, answer)
+				adding.Unlock()
+			}
+			if repeats[repeat], err = study.OfRehearsal(s.Context, q, answer, s.file.At, m.usdPerHour); err != nil {
+				return err
+			}
+			return s.log.Measured(at, repeats[repeat])
 		})
 	}
-	all.Wait()
-	if n > 0 {
-		s.Tell("%s: %s rehearsed in %s", c.Name, show.Things(n, "repeat", "repeats"), show.Duration(time.Since(began).Seconds()))
+	err := parallel.Do(len(todo), func(i int) error { return todo[i]() })
+	if len(todo) > 0 {
+		s.Tell("%s: %s rehearsed in %s", c.Name, show.Things(len(todo), "repeat", "repeats"), show.Duration(time.Since(began).Seconds()))
 	}
-	return repeats, errors.Join(failed...)
+	return repeats, err
 }
 
 // earlier is the answer of the warehouse, if it has one.
