@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
 )
 
@@ -162,7 +163,7 @@ func TestBuiltinStudiesCanBeRead(t *testing.T) {
 
 func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.study.jsonl")
-	f := File{Name: "a", SHA256: "one"}
+	f := File{Asked: tune.Asked{Name: "a", SHA256: "one"}}
 	open := func(f File, seed uint64) (*Log, error) { return OpenLog(path, f, seed, false, time.Now) }
 	l, err := open(f, 1)
 	if err != nil {
@@ -195,7 +196,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	for _, c := range []struct {
 		f    File
 		seed uint64
-	}{{File{Name: "a", SHA256: "two"}, 1}, {f, 2}} {
+	}{{File{Asked: tune.Asked{Name: "a", SHA256: "two"}}, 1}, {f, 2}} {
 		if _, err := open(c.f, c.seed); !hint.IsMisuse(err) || !strings.Contains(hint.Of(err), "--restart") {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -13,7 +13,7 @@ import (
 
 func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs", "chat.tune.jsonl")
-	f := File{Name: "chat", SHA256: "one"}
+	f := File{Asked: Asked{Name: "chat", SHA256: "one"}}
 	l, err := OpenLog(path, f, false, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +57,11 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatalf("the whole journal: %+v, %v", l, err)
 	}
 	l.Close()
-	_, err = OpenLog(path, File{Name: "chat", SHA256: "two"}, false, time.Now)
+	_, err = OpenLog(path, File{Asked: Asked{Name: "chat", SHA256: "two"}}, false, time.Now)
 	if !hint.IsMisuse(err) || !strings.Contains(hint.Of(err), "--restart") {
 		t.Errorf("of a changed file: %v, %s", err, hint.Of(err))
 	}
-	if l, err = OpenLog(path, File{Name: "chat", SHA256: "two"}, true, time.Now); err != nil || len(l.Tries) > 0 {
+	if l, err = OpenLog(path, File{Asked: Asked{Name: "chat", SHA256: "two"}}, true, time.Now); err != nil || len(l.Tries) > 0 {
 		t.Errorf("begun again: %v", err)
 	}
 	l.Close()

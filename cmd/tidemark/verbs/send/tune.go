@@ -276,7 +276,7 @@ func (f *tuneFlags) keep(file tune.File, rows []tune.Row, measured []tune.Finish
 		if err != nil {
 			return err
 		}
-		return study.OfTuning(file, slo, rows, measured, origin, said, kit.Version).Keep(ctx, w, study.File{Traffic: file.Traffic}, time.Now())
+		return study.OfTuning(file, slo, rows, measured, origin, said, kit.Version).Keep(ctx, w, study.File{Asked: file.Asked}, time.Now())
 	})
 }
 
