@@ -3,7 +3,6 @@
 package analysis_test
 
 import (
-	"iter"
 	"math"
 	"testing"
 	"time"
@@ -12,17 +11,6 @@ import (
 	"tidemark/analysis/queueing"
 	"tidemark/replay/plan"
 )
-
-// coming yields requests as a plan does.
-func coming(requests ...plan.Request) iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
 
 // every is n alike requests, a second of which brings perS.
 func every(n int, perS float64, r plan.Request) []plan.Request {
@@ -44,10 +32,10 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 // Two requests in four seconds: 1000 tokens, 600 of them cached, then 4000; answers of 100 and 300. While they decode, contexts are
 // 1050 and 4150, and the longer answer counts three times: (100 * 1050 + 300 * 4150) / 400 = 3375.
 func TestMixKeepsWhatMeansLose(t *testing.T) {
-	requests := coming(
-		plan.Request{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
-		plan.Request{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
-	)
+	requests := plan.Each([]plan.Request{
+		{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
+		{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
+	})
 	mix, err := analysis.MixOf(requests, analysis.MixChoice{})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +82,7 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 	for _, due := range []int{0, 1, 2, 3, 8} {
 		requests = append(requests, plan.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
 	}
-	mix, err := analysis.MixOf(coming(requests...), analysis.MixChoice{})
+	mix, err := analysis.MixOf(plan.Each(requests), analysis.MixChoice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +92,7 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 // 300 requests over 100 s, then 300 over 25 s: of 20 parts of 6.25 s the quick ones bring 12/s where the mean is 4.8/s, 2.5 times.
 func TestMixFindsTheBusiestTime(t *testing.T) {
 	steady := every(600, 5, plan.Request{InputTokens: 10, OutputTokens: 10})
-	mix, err := analysis.MixOf(coming(steady...), analysis.MixChoice{})
+	mix, err := analysis.MixOf(plan.Each(steady), analysis.MixChoice{})
 	if err != nil || mix.Busiest != (queueing.Busiest{}) {
 		t.Errorf("a steady rate: got %+v (%v), want none", mix.Busiest, err)
 	}
@@ -112,7 +100,7 @@ func TestMixFindsTheBusiestTime(t *testing.T) {
 	for i := range quick {
 		quick[i].Due += 100 * time.Second
 	}
-	mix, err = analysis.MixOf(coming(append(slow, quick...)...), analysis.MixChoice{})
+	mix, err = analysis.MixOf(plan.Each(append(slow, quick...)), analysis.MixChoice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Sc
 
 func mixOf(t *testing.T, choice analysis.MixChoice, requests ...plan.Request) queueing.Mix {
 	t.Helper()
-	mix, err := analysis.MixOf(coming(requests...), choice)
+	mix, err := analysis.MixOf(plan.Each(requests), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

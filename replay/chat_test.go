@@ -61,7 +61,7 @@ func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 	requests := sharing()
 	requests = append(requests, plan.Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
 		plan.Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, plan.Each(requests)), s, folder)
 	if err != nil || result.Completed != 6 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -204,7 +204,7 @@ func TestADeviationOfTheTokenizerIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
+	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
 	if _, err := Run(t.Context(), plan, s, folder); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestADayOfReplay(t *testing.T) {
 		StepTime: func(engine.Step) time.Duration { return 8 * time.Millisecond },
 	}
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7, Mode: schedule.Sessions}, streamed(requestsOfADay())); err != nil {
+	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7, Mode: schedule.Sessions}, plan.Each(requestsOfADay())); err != nil {
 		t.Fatal(err)
 	}
 	planned, err := plan.Open(path)

@@ -171,17 +171,7 @@ func every(gap time.Duration, n, input, output int) iter.Seq2[plan.Request, erro
 	for i := range requests {
 		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
 	}
-	return streamed(requests)
-}
-
-func streamed(requests []plan.Request) iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+	return plan.Each(requests)
 }
 
 func planOf(t testing.TB, requests iter.Seq2[plan.Request, error]) *plan.Plan {

@@ -41,7 +41,7 @@ func TestAStallOfTheClientMakesTheRunInvalid(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		// 30 ms and 59 times 10 ms: in flight from 0 s to 0.62 s, and again from 3 s on.
-		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
+		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}

@@ -240,7 +240,7 @@ func cachedOf(t *testing.T, base, cache string) (sums []int64) {
 	s := settingsFor(base)
 	s.Cache, s.MaxConcurrency = cache, 1
 	for range 2 {
-		result, _, err := replayed(t, planOf(t, streamed(sharing())), s)
+		result, _, err := replayed(t, planOf(t, plan.Each(sharing())), s)
 		if err != nil || result.Completed != 4 {
 			t.Fatalf("%+v, %v", result, err)
 		}

@@ -61,7 +61,7 @@ func TestRehearsalIsARunAgainstTheSimulator(t *testing.T) {
 			if mode.mode == schedule.Sessions {
 				choices.Mode = mode.mode
 			}
-			if _, err := plan.Write(path, plan.Header{Source: "test"}, choices, streamed(requests)); err != nil {
+			if _, err := plan.Write(path, plan.Header{Source: "test"}, choices, plan.Each(requests)); err != nil {
 				t.Fatal(err)
 			}
 			planned, err := plan.Open(path)
@@ -152,7 +152,7 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 // Offsets beyond 2^31 us began again below 0.
 func TestOffsetsOfAnAnswerOfHours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, streamed([]plan.Request{{InputTokens: 10, OutputTokens: 4}})); err != nil {
+	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, plan.Each([]plan.Request{{InputTokens: 10, OutputTokens: 4}})); err != nil {
 		t.Fatal(err)
 	}
 	planned, err := plan.Open(path)

@@ -75,7 +75,7 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
+	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		s := settingsFor("http://tiny")

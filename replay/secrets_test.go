@@ -79,7 +79,7 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = canary
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, plan.Each(requests)), s, folder)
 	if err != nil || result.Failed != int64(len(requests)) {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -337,7 +337,7 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = key
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder); err != nil {
+	if _, err := Run(t.Context(), planOf(t, plan.Each(requests)), s, folder); err != nil {
 		t.Fatal(err)
 	}
 	kept := everything(t, folder)

@@ -43,30 +43,20 @@ func traffic(seed uint64, sessions int) []Request {
 	return all
 }
 
-func streamed(requests []Request) iter.Seq2[Request, error] {
-	return func(yield func(Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
-
 // every is a stream of n equal requests.
 func every(gap time.Duration, n, input, output int) iter.Seq2[Request, error] {
 	requests := make([]Request, n)
 	for i := range requests {
 		requests[i] = Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
 	}
-	return streamed(requests)
+	return Each(requests)
 }
 
 // planned writes and reads back a plan.
 func planned(t testing.TB, choices Choices, requests []Request) (Header, []Request) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	header, err := Write(path, Header{Source: "trace"}, choices, streamed(requests))
+	header, err := Write(path, Header{Source: "trace"}, choices, Each(requests))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +247,7 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 		{InputTokens: 5, OutputTokens: 300},
 	}
 	path := filepath.Join(t.TempDir(), "p")
-	_, err := Write(path, Header{}, Choices{MaxModelLen: 100}, streamed(requests))
+	_, err := Write(path, Header{}, Choices{MaxModelLen: 100}, Each(requests))
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 requests") || !strings.Contains(hint.Of(err), "--overlong drop") {
 		t.Errorf("refused with %v", err)
 	}
@@ -338,7 +328,7 @@ func TestPlanErrors(t *testing.T) {
 			return err
 		},
 		"before 2s": func() error {
-			_, err := Write(filepath.Join(dir, "unsorted"), Header{}, Choices{}, streamed([]Request{
+			_, err := Write(filepath.Join(dir, "unsorted"), Header{}, Choices{}, Each([]Request{
 				{Due: 2 * time.Second, InputTokens: 1, OutputTokens: 1}, {Due: time.Second, InputTokens: 1, OutputTokens: 1}}))
 			return err
 		},
@@ -364,7 +354,7 @@ func BenchmarkPlan(b *testing.B) {
 	requests := traffic(1, 5000)
 	for b.Loop() {
 		path := filepath.Join(b.TempDir(), "plan")
-		if _, err := Write(path, Header{}, Choices{}, streamed(requests)); err != nil {
+		if _, err := Write(path, Header{}, Choices{}, Each(requests)); err != nil {
 			b.Fatal(err)
 		}
 	}

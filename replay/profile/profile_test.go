@@ -196,15 +196,8 @@ func middleOf(values []int) int {
 func TestDueTimesAreBounds(t *testing.T) {
 	p, _ := Builtin("gtc-multiturn")
 	_, all := planned(t, p, Options{Seed: 1, Limit: 2000})
-	source := func(yield func(plan.Request, error) bool) {
-		for _, r := range all {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
 	path := filepath.Join(t.TempDir(), "plan")
-	if _, err := plan.Write(path, plan.Header{}, plan.Choices{Mode: "sessions"}, source); err != nil {
+	if _, err := plan.Write(path, plan.Header{}, plan.Choices{Mode: "sessions"}, plan.Each(all)); err != nil {
 		t.Fatal(err)
 	}
 	plan, err := plan.Open(path)

@@ -89,10 +89,8 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 	}
 	_ = reader.Process.Kill()
 	_ = reader.Wait()
-	change(t, path, folder, namedTrace("3")) // the file that was read is the spare one now
-	same(t, path, folder)
-	change(t, path, folder, namedTrace("4"))
-	same(t, path, folder)
+	keptUp(t, path, folder, namedTrace("3")) // the file that was read is the spare one now
+	keptUp(t, path, folder, namedTrace("4"))
 	if inode(t, published.Snapshot(folder)) != read {
 		t.Error("the file that was read was not brought up to date: latest.duckdb is another file")
 	}
@@ -115,6 +113,43 @@ func change(t *testing.T, path, folder string, statements ...string) published.R
 		t.Fatal(publishErr)
 	}
 	return result
+}
+
+// keptUp changes the warehouse, and what is published must be the same.
+func keptUp(t *testing.T, path, folder string, statements ...string) {
+	t.Helper()
+	change(t, path, folder, statements...)
+	same(t, path, folder)
+}
+
+// refused is the error of publishing after the statements.
+func refused(t *testing.T, path, folder string, statements ...string) error {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	warehousetest.Put(t, w, statements...)
+	_, done, err := published.Publish(t.Context(), w, folder, "test")
+	w.Close()
+	done()
+	return err
+}
+
+// answer is what one query says of a warehouse, or of files of a lake.
+func answer(t *testing.T, path, query string, args ...any) string {
+	t.Helper()
+	w := opened(t, path)
+	defer w.Close()
+	return text(t, w.DB(), fmt.Sprintf(query, args...))
+}
+
+// state wants what Fresh says of the folder.
+func state(t *testing.T, path, folder string, want published.Freshness) {
+	t.Helper()
+	if got, _, err := published.Fresh(path, folder); err != nil || got != want {
+		t.Errorf("fresh: got %v (%v), want %v", got, err, want)
+	}
 }
 
 // contents are the rows of every table of a file that a user's data decides.
@@ -151,9 +186,7 @@ func same(t *testing.T, path, folder string) {
 	if len(want) != len(got) {
 		t.Errorf("%d tables are published, want %d", len(got), len(want))
 	}
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Current {
-		t.Errorf("fresh: got %v (%v), want that the snapshot is of the present state", state, err)
-	}
+	state(t, path, folder, published.Current)
 }
 
 // parts are the files of the lake, without the manifest's opinion.
@@ -187,34 +220,26 @@ func TestEveryChangeIsPublished(t *testing.T) {
 		t.Errorf("the first time: got %+v", first)
 	}
 	same(t, path, folder)
-	change(t, path, folder, aRun("b"), aTrace)
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("b"), aTrace)
 	spare := filepath.Join(folder, "spare.duckdb")
 	before := inode(t, spare)
 	const aDemand = "insert or replace into raw.service_demands (service, week, demand_key, source_ids, document) values ('chat', '%s', '%s', [1], '{}')"
-	change(t, path, folder, aRun("c"), fmt.Sprintf(aDemand, "2026-W46", "old"), fmt.Sprintf(aDemand, "2026-W47", "old")) // brings the spare one up to date
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("c"), fmt.Sprintf(aDemand, "2026-W46", "old"), fmt.Sprintf(aDemand, "2026-W47", "old")) // brings the spare one up to date
 	if inode(t, published.Snapshot(folder)) != before {
 		t.Error("the spare file was not brought up to date: latest.duckdb is another file")
 	}
 	// What was worked out from several sources: one week again, one is gone, one stays.
-	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W48", "new"))
-	same(t, path, folder)
-	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
-	same(t, path, folder)
+	keptUp(t, path, folder, fmt.Sprintf(aDemand, "2026-W48", "new"))
+	keptUp(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
 	// A decision on runs that were published before.
-	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('first', 'a', 0, 'accepted', '{}'), ('first', 'b', 1, 'rejected', '{}')`)
-	same(t, path, folder)
-	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('second', 'a', 0, 'rejected', '{}')`)
-	same(t, path, folder)
+	keptUp(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('first', 'a', 0, 'accepted', '{}'), ('first', 'b', 1, 'rejected', '{}')`)
+	keptUp(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('second', 'a', 0, 'rejected', '{}')`)
 	// A run that is gone.
-	change(t, path, folder, "delete from raw.decisions where run_id = 'b'; delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
-	same(t, path, folder)
+	keptUp(t, path, folder, "delete from raw.decisions where run_id = 'b'; delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
 
 	reader := opened(t, spare)
 	defer reader.Close()
-	change(t, path, folder, aRun("d"))
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("d"))
 	if got := text(t, reader.DB(), "select string_agg(run_id, ' ' order by run_id) from marts.runs"); got != "a b c" {
 		t.Errorf("who reads an old snapshot sees the runs %q, want those of its time: a b c", got)
 	}
@@ -261,12 +286,10 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	if now, err := os.Stat(filepath.Join(folder, "lake", all[0])); err != nil || !os.SameFile(old, now) {
 		t.Errorf("%s was written again (%v)", all[0], err)
 	}
-	w := opened(t, path)
 	glob := filepath.Join(folder, "lake/staging.requests/**/*.parquet")
-	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(*), count(distinct run_id), sum(ttft_s), any_value(run_date)) from read_parquet('%s')", glob)); got != "4 2 2.0 2026-11-20" {
+	if got := answer(t, path, "select concat_ws(' ', count(*), count(distinct run_id), sum(ttft_s), any_value(run_date)) from read_parquet('%s')", glob); got != "4 2 2.0 2026-11-20" {
 		t.Errorf("the lake's requests: got %q, want 4 of 2 runs", got)
 	}
-	w.Close()
 	manifest, err := published.ReadManifest(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -289,11 +312,9 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 		t.Errorf("a week was written again because of another (%v)", err)
 	}
 	change(t, path, folder, "update raw.service_weeks set document = replace(document::varchar, '00:00', '01:00') where week = '2026-W47'")
-	w = opened(t, path)
-	if got := text(t, w.DB(), fmt.Sprintf("select string_agg(week || ' ' || local_hour, ', ' order by week) from read_parquet('%s')", filepath.Join(folder, "lake/marts.service_hours/**/*.parquet"))); got != "2026-W47 2026-11-16 01:00+01:00, 2026-W48 2026-11-16 00:00+01:00" {
+	if got := answer(t, path, "select string_agg(week || ' ' || local_hour, ', ' order by week) from read_parquet('%s')", filepath.Join(folder, "lake/marts.service_hours/**/*.parquet")); got != "2026-W47 2026-11-16 01:00+01:00, 2026-W48 2026-11-16 00:00+01:00" {
 		t.Errorf("the lake's hours of weeks: got %q", got)
 	}
-	w.Close()
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
 	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)
@@ -339,7 +360,6 @@ func TestARunWithALongNameIsPublished(t *testing.T) {
 	long := strings.Repeat("прогон ", 20)
 	change(t, path, folder, aRun(long+"1"), aRun(long+"2"))
 	w := opened(t, path)
-	defer w.Close()
 	glob := filepath.Join(folder, "lake/marts.runs/**/*.parquet")
 	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(distinct run_id), count(distinct run)) from read_parquet('%s')", glob)); got != "2 2" {
 		t.Errorf("the lake's runs and their folders: got %q, want 2 2", got)
@@ -353,14 +373,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, done, err := published.Publish(t.Context(), w, folder, "test")
-	w.Close()
-	done()
-	if err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
+	if err := refused(t, path, folder); err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
 		t.Errorf("got %v, want that the folder holds other files", err)
 	}
 	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
@@ -404,9 +417,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	if found := filesWith(t, theirs, secret); len(found) == 0 {
 		t.Error("what is published of another warehouse is gone")
 	}
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Due {
-		t.Errorf("after a purge that was killed: got %v (%v), want that the next reader publishes", state, err)
-	}
+	state(t, path, folder, published.Due)
 	fresh := warehousetest.File(t) // as purge does, a file without it
 	if err := os.Rename(fresh, path); err != nil {
 		t.Fatal(err)
@@ -439,17 +450,14 @@ func TestSwitchedOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, path, folder, aRun("b"))
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.SwitchedOff {
-		t.Errorf("got %v (%v), want that publishing is off", state, err)
-	}
+	state(t, path, folder, published.SwitchedOff)
 	if _, err := os.Stat(published.Snapshot(folder)); err == nil {
 		t.Error("there is a snapshot")
 	}
 	if err := published.SwitchOn(folder); err != nil {
 		t.Fatal(err)
 	}
-	change(t, path, folder)
-	same(t, path, folder)
+	keptUp(t, path, folder)
 }
 
 // A file that cannot be written leaves the old snapshot and the old lake's parts, and the next time all is published.
@@ -463,30 +471,17 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	warehousetest.Put(t, w, aRun("b"))
-	_, done, err := published.Publish(t.Context(), w, folder, "test")
-	w.Close()
-	done()
-	if err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
+	if err := refused(t, path, folder, aRun("b")); err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
 		t.Errorf("got %v, want an error that names the folder", err)
 	}
-	old := opened(t, published.Snapshot(folder))
-	if got := text(t, old.DB(), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
+	if got := answer(t, published.Snapshot(folder), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
 		t.Errorf("the snapshot has the runs %q, want the old one", got)
 	}
-	old.Close()
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Older {
-		t.Errorf("fresh: got %v (%v), want that the snapshot is older", state, err)
-	}
+	state(t, path, folder, published.Older)
 	if err := os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")); err != nil {
 		t.Fatal(err)
 	}
-	change(t, path, folder)
-	same(t, path, folder)
+	keptUp(t, path, folder)
 }
 
 // Where others may make files, one is not written through a link that they have put in its place.
@@ -507,8 +502,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp", "manifest.json.tmp", "latest.duckdb.tmp-12", "spare.duckdb"} {
 		plant(name)
 	}
-	change(t, path, folder, aRun("b"))
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("b"))
 	plant(".lock")
 	if err := published.SwitchOff(path, folder); err == nil {
 		t.Error("a lock that is a link is taken")
@@ -538,23 +532,15 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	folder := filepath.Join(parent, "for-all")
 	one, other := warehousetest.File(t), warehousetest.File(t)
 	change(t, one, folder, namedTrace("1"))
-	refused := func(path string) {
+	isRefused := func(path string) {
 		t.Helper()
-		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, done, err := published.Publish(t.Context(), w, folder, "test")
-		w.Close()
-		done()
+		err := refused(t, path, folder)
 		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark warehouse publish --replace") {
 			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
 		}
-		if state, _, err := published.Fresh(path, folder); err != nil || state != published.OfAnother {
-			t.Errorf("%s: fresh: got %v (%v), want that it is another's", path, state, err)
-		}
+		state(t, path, folder, published.OfAnother)
 	}
-	refused(other)
+	isRefused(other)
 	same(t, one, folder)
 
 	link := filepath.Join(parent, "link.duckdb")
@@ -569,7 +555,7 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	}
 	change(t, moved, folder)
 	same(t, moved, folder)
-	refused(other)
+	isRefused(other)
 
 	away := filepath.Join(t.TempDir(), "away") // the warehouse and the folder move together
 	if err := os.Rename(parent, away); err != nil {
@@ -577,14 +563,14 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	}
 	moved, folder = filepath.Join(away, "moved.duckdb"), filepath.Join(away, "for-all")
 	same(t, moved, folder)
-	refused(other)
+	isRefused(other)
 
 	if err := published.Forget(folder); err != nil {
 		t.Fatal(err)
 	}
 	change(t, other, folder, namedTrace("3"))
 	same(t, other, folder)
-	refused(moved)
+	isRefused(moved)
 }
 
 // Who removes the warehouse and makes another one under its name gets the other one's rows, never the old ones.
@@ -592,15 +578,12 @@ func TestAnotherWarehouseOfTheSameName(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	for _, id := range []string{"a", "b"} {
-		change(t, path, folder, aRun(id))
-		same(t, path, folder)
+		keptUp(t, path, folder, aRun(id))
 		change(t, path, folder, aTrace) // the spare file is of this warehouse
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if state, _, err := published.Fresh(path, folder); err != nil || state != published.Missing {
-			t.Errorf("without the warehouse: got %v (%v), want that nothing is published", state, err)
-		}
+		state(t, path, folder, published.Missing)
 		if err := os.Rename(warehousetest.File(t), path); err != nil {
 			t.Fatal(err)
 		}

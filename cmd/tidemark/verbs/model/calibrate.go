@@ -128,13 +128,7 @@ func (f *calibrateFlags) writePlan(ctx context.Context, w *warehouse.Warehouse) 
 	if err != nil {
 		return err
 	}
-	header, err := plan.Write(f.plan, plan.Header{Source: "calibration"}, plan.Choices{Mode: schedule.Open}, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	})
+	header, err := plan.Write(f.plan, plan.Header{Source: "calibration"}, plan.Choices{Mode: schedule.Open}, plan.Each(requests))
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
