@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -36,10 +37,7 @@ func TestMixKeepsWhatMeansLose(t *testing.T) {
 		{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
 		{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
 	})
-	mix, err := analysis.MixOf(requests, analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix := must.Get(analysis.MixOf(requests, analysis.MixChoice{}))(t)
 	if len(mix.Parts) != 2 || len(mix.Answers) != 2 {
 		t.Fatalf("got %d parts and %d answers, want 2 and 2", len(mix.Parts), len(mix.Answers))
 	}
@@ -63,10 +61,7 @@ func TestMixKeepsWhatMeansLose(t *testing.T) {
 		{"so do long prompts", analysis.MixChoice{InputAbove: 1000}, 0.125},
 		{"and short ones", analysis.MixChoice{InputUpTo: 1000}, 0.125},
 	} {
-		mix, err := analysis.MixOf(requests, test.choice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mix := must.Get(analysis.MixOf(requests, test.choice))(t)
 		within(t, test.what, mix.RequestsPerS, test.want, 1e-9)
 	}
 	if _, err := analysis.MixOf(requests, analysis.MixChoice{Class: "none"}); err == nil {
@@ -82,10 +77,7 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 	for _, due := range []int{0, 1, 2, 3, 8} {
 		requests = append(requests, plan.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
 	}
-	mix, err := analysis.MixOf(plan.Each(requests), analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix := must.Get(analysis.MixOf(plan.Each(requests), analysis.MixChoice{}))(t)
 	within(t, "cv of the gaps", mix.ArrivalCV, math.Sqrt(3)/2, 1e-9)
 }
 
@@ -100,10 +92,7 @@ func TestMixFindsTheBusiestTime(t *testing.T) {
 	for i := range quick {
 		quick[i].Due += 100 * time.Second
 	}
-	mix, err = analysis.MixOf(plan.Each(append(slow, quick...)), analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix = must.Get(analysis.MixOf(plan.Each(append(slow, quick...)), analysis.MixChoice{}))(t)
 	within(t, "ratio", mix.Busiest.RateRatio, 2.5, 0.02)
 	within(t, "length", mix.Busiest.LengthS, 6.25, 0.01)
 }

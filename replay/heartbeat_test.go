@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -71,9 +72,7 @@ func sampledStall(t *testing.T, folder string) (most float64) {
 		var sample struct {
 			Values map[string]float64 `json:"values"`
 		}
-		if err := json.Unmarshal([]byte(text), &sample); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &sample))
 		most = max(most, sample.Values["stall_s"])
 	}
 	return most

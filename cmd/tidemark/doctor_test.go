@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/cmd/tidemark/verbs/send"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/host"
 )
@@ -58,10 +59,7 @@ func aServer(t *testing.T, change func(*vllmsim.Config)) string {
 // inFront is a server that hands requests on, changed.
 func inFront(t *testing.T, of string, request func(*http.Request), answer func(*http.Response) error) string {
 	t.Helper()
-	to, err := url.Parse(of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(of))(t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	direct := proxy.Director
 	proxy.Director = func(r *http.Request) {
@@ -84,9 +82,7 @@ func asItIs(*http.Request) {}
 // Each planted fault is found under its name, with what to do; alone it decides the exit code.
 func TestDoctorFindsEachPlantedFault(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("text.duckdb", []byte("not a warehouse"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("text.duckdb", []byte("not a warehouse"), 0o600))
 	unchanged := func(*vllmsim.Config) {}
 	server := aServer(t, unchanged)
 	nobody := "http://127.0.0.1:1"
@@ -174,14 +170,9 @@ func inUse(t *testing.T) string {
 	t.Helper()
 	server := aServer(t, func(c *vllmsim.Config) { c.Fixed.TPOT = 100 * time.Millisecond })
 	body := `{"model":"tiny","prompt":"one","max_tokens":3000,"ignore_eos":true,"stream":true}`
-	answer, err := http.Post(server+"/v1/completions", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Post(server+"/v1/completions", "application/json", strings.NewReader(body)))(t)
 	t.Cleanup(func() { answer.Body.Close() })
-	if _, err := io.ReadFull(answer.Body, make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(answer.Body, make([]byte, 5)))(t)
 	return server
 }
 
@@ -241,15 +232,11 @@ func TestDoctorsFindingsAsJSON(t *testing.T) {
 // replay and capacity tell the faults that cost no request before they send the first one, and go on; a good machine and server get no word.
 func TestFaultsAreToldBeforeAnythingIsSent(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("few.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 3, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("few.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 3, "hash_ids": [1]}`+"\n"), 0o600))
 	if code := run([]string{"tidemark", "ingest", "few.jsonl", "--quiet"}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	if err := os.WriteFile("slo.yaml", []byte("schema: tidemark.slo/2\nname: s\nobjectives:\n  - {metric: tpot, percentile: 90, at_most: 20ms}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("slo.yaml", []byte("schema: tidemark.slo/2\nname: s\nobjectives:\n  - {metric: tpot, percentile: 90, at_most: 20ms}\n"), 0o600))
 	server, other := aServer(t, func(*vllmsim.Config) {}), aServer(t, func(c *vllmsim.Config) { c.MaxModelLen = 8192 })
 	for _, c := range []struct {
 		name    string

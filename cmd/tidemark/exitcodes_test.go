@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // Each kind of mistake has one exit code, whichever verb finds it.
@@ -25,13 +26,9 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		"steps.log":       "INFO 01-01 00:00:00 [core.py:1] Iteration(1): 1 context requests, 2 context tokens, 0 generation requests, 0 generation tokens, iteration elapsed time: 1 ms\n",
 		"service.yaml":    "service: chat\ntime_zone: UTC\nmetrics: http://127.0.0.1:1\ndeployment: {gpu: H100, model: llama-3.1-8b}\nreplicas: 1\nslo: slo.yaml\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if err := os.Mkdir("folder.yaml", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("folder.yaml", 0o700))
 	codeOf(t, "ingest trace.csv --quiet")
 
 	const send = "--base-url http://127.0.0.1:1 --model m "

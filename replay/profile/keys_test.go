@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/proof/must"
 )
 
 // The file of all keys has them all: an unknown key in each of its mappings brings up those that are known there.
@@ -92,10 +94,7 @@ func walk(node *yaml.Node, mapping func(*yaml.Node), word func(key string, value
 
 // It is what it says: it can be drawn, together and each class alone.
 func TestTheFileOfAllKeysCanBeDrawn(t *testing.T) {
-	p, err := Parse("keys", Keys())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("keys", Keys()))(t)
 	lengths := func(name string) (Lengths, error) {
 		l, err := production(name)
 		for hour := range l.Hours {
@@ -105,10 +104,7 @@ func TestTheFileOfAllKeysCanBeDrawn(t *testing.T) {
 	}
 	all := []*Profile{p}
 	for _, c := range p.Classes {
-		only, err := p.Only(c.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		only := must.Get(p.Only(c.Name))(t)
 		all = append(all, only)
 	}
 	for _, p := range all {

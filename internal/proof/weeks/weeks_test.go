@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tidemark/fixtures/seeded"
+	"tidemark/internal/proof/must"
 )
 
 const slo = "schema: tidemark.slo/2\nname: slo\nobjectives:\n  - {metric: ttft_from_due, percentile: 99, at_most: %s}\n"
@@ -54,9 +55,7 @@ func TestTwelveWeeks(t *testing.T) {
 			h := home{t, t.TempDir()}
 			traffic := "traffic: [weeks]"
 			var csv bytes.Buffer
-			if err := service.Write(&csv, begin.AddDate(0, 0, -21), begin.AddDate(0, 0, 84)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, service.Write(&csv, begin.AddDate(0, 0, -21), begin.AddDate(0, 0, 84)))
 			if one.isCounted {
 				traffic = "metrics: http://prometheus:9090"
 				h.write(one.name+".prometheus.jsonl", collected(t, one.name, csv.Bytes()))
@@ -245,10 +244,7 @@ func collected(t *testing.T, service string, csv []byte) []byte {
 	lines.Scan()
 	for lines.Scan() {
 		fields := strings.Split(lines.Text(), ",")
-		arrived, err := time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrived := must.Get(time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0]))(t)
 		if at == 0 {
 			at = arrived.Truncate(24*time.Hour).Unix() + 37 // scrapes are at no round second
 		}
@@ -257,10 +253,7 @@ func collected(t *testing.T, service string, csv []byte) []byte {
 		}
 		values[0]++
 		for i, field := range fields[1:] {
-			n, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseFloat(field, 64))(t)
 			values[1+i] += n
 			for b, bound := range bounds {
 				if n <= bound {

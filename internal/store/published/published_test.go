@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/published"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
@@ -77,13 +78,8 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 	read := inode(t, published.Snapshot(folder))
 	reader := exec.Command(os.Args[0])
 	reader.Env = append(os.Environ(), readVariable+"="+published.Snapshot(folder))
-	out, err := reader.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(reader.StdoutPipe())(t)
+	must.Do(t, reader.Start())
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "reads <nil>\n" {
 		t.Errorf("the reader said %q", line)
 	}
@@ -99,15 +95,10 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 // change opens the warehouse, runs the statements, and publishes as a writer does.
 func change(t *testing.T, path, folder string, statements ...string) published.Result {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	warehousetest.Put(t, w, statements...)
 	result, done, publishErr := published.Publish(t.Context(), w, folder, "test")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	done()
 	if publishErr != nil {
 		t.Fatal(publishErr)
@@ -125,10 +116,7 @@ func keptUp(t *testing.T, path, folder string, statements ...string) {
 // refused is the error of publishing after the statements.
 func refused(t *testing.T, path, folder string, statements ...string) error {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	warehousetest.Put(t, w, statements...)
 	_, done, err := published.Publish(t.Context(), w, folder, "test")
 	w.Close()
@@ -155,10 +143,7 @@ func state(t *testing.T, path, folder string, want published.Freshness) {
 // contents are the rows of every table of a file that a user's data decides.
 func contents(t *testing.T, path string) map[string]string {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadOnly))(t)
 	defer w.Close()
 	found := map[string]string{}
 	for _, table := range strings.Fields(text(t, w.DB(), "select string_agg(concat(schema_name, '.', table_name), ' ') from duckdb_tables() where schema_name in ('raw', 'staging', 'marts', 'warehouse')")) {
@@ -247,19 +232,13 @@ func TestEveryChangeIsPublished(t *testing.T) {
 
 func opened(t *testing.T, path string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly))(t)
 	return w
 }
 
 func inode(t *testing.T, path string) string {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
 }
 
@@ -278,10 +257,7 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 			t.Errorf("the lake has no %s; it has %q", want, all)
 		}
 	}
-	old, err := os.Stat(filepath.Join(folder, "lake", all[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.Stat(filepath.Join(folder, "lake", all[0])))(t)
 	change(t, path, folder, aRun("later"))
 	if now, err := os.Stat(filepath.Join(folder, "lake", all[0])); err != nil || !os.SameFile(old, now) {
 		t.Errorf("%s was written again (%v)", all[0], err)
@@ -290,10 +266,7 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	if got := answer(t, path, "select concat_ws(' ', count(*), count(distinct run_id), sum(ttft_s), any_value(run_date)) from read_parquet('%s')", glob); got != "4 2 2.0 2026-11-20" {
 		t.Errorf("the lake's requests: got %q, want 4 of 2 runs", got)
 	}
-	manifest, err := published.ReadManifest(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := must.Get(published.ReadManifest(folder))(t)
 	if len(manifest.Parts) != len(parts(t, folder)) {
 		t.Errorf("the manifest names %d parts, the lake has %d", len(manifest.Parts), len(parts(t, folder)))
 	}
@@ -303,10 +276,7 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 		}
 	}
 	service := filepath.Join(folder, "lake/marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet")
-	before, err := os.Stat(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.Stat(service))(t)
 	change(t, path, folder, strings.Replace(aWeek, "W47", "W48", 1))
 	if now, err := os.Stat(service); err != nil || !os.SameFile(before, now) {
 		t.Errorf("a week was written again because of another (%v)", err)
@@ -329,14 +299,8 @@ func TestTheLakesFieldsAreDescribed(t *testing.T) {
 	w := opened(t, path)
 	defer w.Close()
 	file := filepath.Join(folder, "lake/staging.requests/run_date=2026-11-20/run=r/part.parquet")
-	message, err := base64.StdEncoding.DecodeString(text(t, w.DB(), fmt.Sprintf("select decode(value) from parquet_kv_metadata('%s') where decode(key) = 'ARROW:schema'", file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := ipc.NewReader(bytes.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(base64.StdEncoding.DecodeString(text(t, w.DB(), fmt.Sprintf("select decode(value) from parquet_kv_metadata('%s') where decode(key) = 'ARROW:schema'", file))))(t)
+	stream := must.Get(ipc.NewReader(bytes.NewReader(message)))(t)
 	defer stream.Release()
 	var names []string
 	for _, field := range stream.Schema().Fields() {
@@ -370,9 +334,7 @@ func TestARunWithALongNameIsPublished(t *testing.T) {
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600))
 	if err := refused(t, path, folder); err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
 		t.Errorf("got %v, want that the folder holds other files", err)
 	}
@@ -396,9 +358,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	change(t, path, other)
 	change(t, path, another)
 	for _, name := range []string{"latest.duckdb.tmp", "latest.duckdb.tmp-56", "manifest.json.tmp-78", "spare.duckdb.old", ".serve-12-34"} {
-		if err := os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600))
 	}
 	if err := os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600); err != nil { // damaged
 		t.Fatal(err)
@@ -419,9 +379,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	}
 	state(t, path, folder, published.Due)
 	fresh := warehousetest.File(t) // as purge does, a file without it
-	if err := os.Rename(fresh, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(fresh, path))
 	change(t, path, folder, aRun("stays"))
 	if found := filesWith(t, folder, secret); len(found) > 0 {
 		t.Errorf("the removed run is still in %q", found)
@@ -431,10 +389,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 func filesWith(t *testing.T, folder, word string) (found []string) {
 	t.Helper()
 	for _, path := range filesIn(t, folder) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(path))(t)
 		if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 			found = append(found, path)
 		}
@@ -446,17 +401,13 @@ func TestSwitchedOff(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := published.SwitchOff(path, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.SwitchOff(path, folder))
 	change(t, path, folder, aRun("b"))
 	state(t, path, folder, published.SwitchedOff)
 	if _, err := os.Stat(published.Snapshot(folder)); err == nil {
 		t.Error("there is a snapshot")
 	}
-	if err := published.SwitchOn(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.SwitchOn(folder))
 	keptUp(t, path, folder)
 }
 
@@ -468,9 +419,7 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700))
 	if err := refused(t, path, folder, aRun("b")); err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
 		t.Errorf("got %v, want an error that names the folder", err)
 	}
@@ -478,9 +427,7 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 		t.Errorf("the snapshot has the runs %q, want the old one", got)
 	}
 	state(t, path, folder, published.Older)
-	if err := os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")))
 	keptUp(t, path, folder)
 }
 
@@ -490,14 +437,10 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
 	victim := filepath.Join(t.TempDir(), "victim.duckdb")
-	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(victim, []byte("mine"), 0o600))
 	plant := func(name string) {
 		link := filepath.Join(folder, name)
-		if err := errors.Join(os.RemoveAll(link), os.Symlink(victim, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll(link), os.Symlink(victim, link)))
 	}
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp", "manifest.json.tmp", "latest.duckdb.tmp-12", "spare.duckdb"} {
 		plant(name)
@@ -517,9 +460,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 		return // only root can give a folder away
 	}
 	theirs := t.TempDir()
-	if err := os.Chown(theirs, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(theirs, 12345, 12345))
 	if err := published.SwitchOff(path, theirs); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("a folder of another user: %v", err)
 	}
@@ -545,29 +486,21 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 
 	link := filepath.Join(parent, "link.duckdb")
 	moved := filepath.Join(parent, "moved.duckdb")
-	if err := os.Symlink(one, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(one, link))
 	change(t, link, folder, namedTrace("2")) // the same file by another name
 	same(t, one, folder)
-	if err := os.Rename(one, moved); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(one, moved))
 	change(t, moved, folder)
 	same(t, moved, folder)
 	isRefused(other)
 
 	away := filepath.Join(t.TempDir(), "away") // the warehouse and the folder move together
-	if err := os.Rename(parent, away); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(parent, away))
 	moved, folder = filepath.Join(away, "moved.duckdb"), filepath.Join(away, "for-all")
 	same(t, moved, folder)
 	isRefused(other)
 
-	if err := published.Forget(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.Forget(folder))
 	change(t, other, folder, namedTrace("3"))
 	same(t, other, folder)
 	isRefused(moved)
@@ -580,13 +513,9 @@ func TestAnotherWarehouseOfTheSameName(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		keptUp(t, path, folder, aRun(id))
 		change(t, path, folder, aTrace) // the spare file is of this warehouse
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 		state(t, path, folder, published.Missing)
-		if err := os.Rename(warehousetest.File(t), path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(warehousetest.File(t), path))
 		if state, _, err := published.Fresh(path, folder); err != nil || state == published.Current {
 			t.Errorf("a new warehouse: got %v (%v), want that the snapshot is of another state", state, err)
 		}
