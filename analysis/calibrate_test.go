@@ -117,9 +117,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Keep(t.Context(), w.DB()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Keep(t.Context(), w.DB()))
 	kept := predict()
 	if want := "calibration 1 of run a"; kept[0].Calibration != want || kept[1].Calibration != "" || kept[2].Calibration != "" {
 		t.Errorf("got calibrations %q, %q, %q, want %q and none", kept[0].Calibration, kept[1].Calibration, kept[2].Calibration, want)

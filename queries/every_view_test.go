@@ -68,26 +68,20 @@ func filled(t *testing.T, setup string) *sql.DB {
 			t.Fatal(err)
 		}
 		warehousetest.Put(t, w, "set threads = 1", setup)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if content, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 		fills[setup] = content
 	}
 	path := filepath.Join(t.TempDir(), "filled.duckdb")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if _, err := w.DB().Exec("set threads = 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec("set threads = 1"))(t)
 	return w.DB()
 }
 

@@ -13,6 +13,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 func rehearsed(rates ...float64) (all []Measure) {
@@ -170,9 +171,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, m := range rehearsed(10, 11) {
-		if err := l.Measured(Place{"x", i}, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Measured(Place{"x", i}, m))
 	}
 	l.Close()
 	text, err := os.ReadFile(path)
@@ -180,9 +179,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range text {
-		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		l, err := open(f, 1)
 		if err != nil {
 			t.Fatalf("after %d bytes: %v", n, err)

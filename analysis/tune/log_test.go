@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/server"
 )
 
@@ -19,9 +20,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, candidate := range []string{"defaults", "--mode 1"} {
-		if err := l.Starting(candidate); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Starting(candidate))
 		l.Started(server.Identity{PID: 7, Began: "123"})
 		l.Ended(Try{Candidate: candidate, Outcome: Served, Answer: found(10, 9, 11, time.Minute)})
 		if i == 0 {
@@ -37,9 +36,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range text {
-		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		l, err := OpenLog(path, f, false, time.Now)
 		if err != nil {
 			t.Fatalf("after %d bytes: %v", n, err)

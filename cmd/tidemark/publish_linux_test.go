@@ -97,9 +97,7 @@ func TestTheSnapshotOfAnotherVersionIsReadAndNamed(t *testing.T) {
 		}
 		older = append(older, line)
 	}
-	if err := os.WriteFile(manifest, []byte(strings.Join(older, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(manifest, []byte(strings.Join(older, "")), 0o600))
 	trace, more := io.Pipe()
 	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
 	writes.waitUntilHeld(t)

@@ -197,9 +197,7 @@ func TestAPurgeKeepsWritersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	warehousetest.Put(t, w, warehousetest.Traces)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	withdrawn := false
 	_, err = Purge(t.Context(), path, time.Time{}, []string{"day"}, func() {
 		withdrawn = true

@@ -15,9 +15,7 @@ import (
 // The file of all keys has them all: an unknown key in each of its mappings brings up those that are known there.
 func TestTheFileOfAllKeysHasThemAll(t *testing.T) {
 	var document yaml.Node
-	if err := yaml.Unmarshal(Keys(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(Keys(), &document))
 	complaint := func() string {
 		content, err := yaml.Marshal(&document)
 		if err != nil {

@@ -44,9 +44,7 @@ func TestPeers(t *testing.T) {
 	}
 	table := heading() + markdown(columns)
 	fmt.Println("\n" + table)
-	if err := os.WriteFile(filepath.Join(output, "table.md"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(output, "table.md"), []byte(table), 0o644))
 }
 
 type named struct {

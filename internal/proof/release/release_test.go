@@ -94,16 +94,12 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	again := *r
 	again.output = filepath.Join(t.TempDir(), "again")
 	t.Chdir(filepath.Join(folder, "tidemark-"+r.version))
-	if err := os.MkdirAll(again.output, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(again.output, 0o755))
 	if os.Getenv("RELEASE_FRESH") != "" {
 		t.Setenv("GOCACHE", t.TempDir())
 	}
 	for _, do := range []func(string) error{again.build, again.contents, again.archive, again.packages, again.image} {
-		if err := do("amd64"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, do("amd64"))
 	}
 	compared := 0
 	err = filepath.WalkDir(again.output, func(path string, entry os.DirEntry, err error) error {

@@ -32,9 +32,7 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 			[100000 + 5000 * i for i in range(20)] as chunk_offsets_us
 		from range(20000) as requests (k)`,
 	} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	before, err := w.MemoryLimit(ctx)
 	if err != nil {

@@ -408,31 +408,21 @@ func TestATornLogEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alive.DB().Exec(warehousetest.Traces); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(alive.DB().Exec(warehousetest.Traces))(t)
 	var killed [2][]byte // the file and its log at an instant within the transaction
 	for i, name := range []string{path, path + ".wal"} {
 		if killed[i], err = os.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := alive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, killed[0], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, alive.Close())
+	must.Do(t, os.WriteFile(path, killed[0], 0o600))
+	must.Do(t, os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600))
 	w, err := warehouse.Open(t.Context(), path, warehouse.Update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if log, err := os.Stat(path + ".wal"); err == nil {
 		t.Errorf("there is still a log of %d bytes", log.Size())
 	}
