@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // patience is how long the browser may take for one answer before the test gives up.
@@ -60,9 +62,7 @@ func Start(t *testing.T) *Browser {
 		"--proxy-server=127.0.0.1:9", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--force-color-profile=srgb",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--remote-debugging-pipe", "about:blank")
 	command.ExtraFiles = []*os.File{toChild, fromChild} // become 3 and 4
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, command.Start())
 	toChild.Close()
 	fromChild.Close()
 	b := &Browser{t: t, to: to, answers: make(chan message, 1024)}
@@ -292,10 +292,7 @@ func (b *Browser) CheckAccessibility(t *testing.T) {
 		t.Log("LEFT OUT: accessibility by axe-core; name its axe.min.js in $AXE_CORE_JS (npm package axe-core)")
 		return
 	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(path))(t)
 	b.Evaluate(string(source) + "; 'loaded'")
 	found := b.Evaluate(`axe.run(document).then(r => JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))}))))`)
 	var violations []struct {
@@ -312,10 +309,7 @@ func (b *Browser) CheckAccessibility(t *testing.T) {
 
 func decode(t *testing.T, b64 string) []byte {
 	t.Helper()
-	bytes, err := base64.StdEncoding.DecodeString(b64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bytes := must.Get(base64.StdEncoding.DecodeString(b64))(t)
 	return bytes
 }
 
