@@ -238,7 +238,7 @@ func (c *Changed) visible(ofSystem bool) string {
 	case known == 1 || math.Expm1(most.Visible) > leastOfTraffic+1e-9:
 		return fmt.Sprintf("a change of %s by %s would have shown", most.Words(), show.Percent(math.Expm1(most.Visible)))
 	}
-	return fmt.Sprintf("a change by %s would have shown", show.Percent(leastOfTraffic))
+	return fmt.Sprintf("a change of the workload by %s would have shown", show.Percent(leastOfTraffic))
 }
 
 // Rows are what a program reads: one for each figure, and one for each that was rehearsed.
