@@ -6,22 +6,17 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/internal/proof/must"
 	"tidemark/replay"
 )
 
 // Of ten requests that count, TTFT is 100 to 1,000 ms, two are of class short, one has failed after its first token. By hand: the median of nine
 // values from due 600 ms, within 3 %; gaps of 1 and 3 ms; one of nine is beyond 850 ms.
 func TestAnSLOStandsAsTheRequestsSoFar(t *testing.T) {
-	slo, err := json.Marshal(analysis.SLO{Objectives: []analysis.Objective{
+	slo := must.Get(json.Marshal(analysis.SLO{Objectives: []analysis.Objective{
 		{Metric: "ttft", Percentile: 90, AtMost: 0.85}, {Metric: "ttft_from_due", Percentile: 50, AtMost: 0.7}, {Metric: "ttft", Percentile: 50, AtMost: 1, Class: "short"},
-		{Metric: "tpot", Percentile: 99, AtMost: 0.1}, {Metric: "itl", Percentile: 50, AtMost: 0.002}, {Metric: "failure_ratio", AtMost: 0.1}, {Metric: "e2e", Percentile: 50, AtMost: 1, Class: "none"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	judge, err := NewJudge(slo, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Metric: "tpot", Percentile: 99, AtMost: 0.1}, {Metric: "itl", Percentile: 50, AtMost: 0.002}, {Metric: "failure_ratio", AtMost: 0.1}, {Metric: "e2e", Percentile: 50, AtMost: 1, Class: "none"}}}))(t)
+	judge := must.Get(NewJudge(slo, time.Second))(t)
 	if judge.Words() != "" {
 		t.Errorf("before any request the SLO is %q", judge.Words())
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tidemark/fixtures/seeded"
+	"tidemark/internal/proof/must"
 )
 
 const slo = "schema: tidemark.slo/2\nname: slo\nobjectives:\n  - {metric: ttft_from_due, percentile: 99, at_most: %s}\n"
@@ -59,9 +60,7 @@ func TestTwelveWeeks(t *testing.T) {
 			h := home{t, t.TempDir()}
 			traffic := "traffic: [weeks]"
 			var csv bytes.Buffer
-			if err := service.Write(&csv, begin.AddDate(0, 0, -21), begin.AddDate(0, 0, 84)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, service.Write(&csv, begin.AddDate(0, 0, -21), begin.AddDate(0, 0, 84)))
 			if one.isCounted {
 				traffic = "metrics: http://prometheus:9090"
 				h.write(one.name+".prometheus.jsonl", collected(t, one.name, csv.Bytes()))
@@ -149,7 +148,7 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 					High     float64 `json:"high_capacity_per_s"`
 					Headroom float64 `json:"headroom_ratio"`
 				}
-				h.ask(&whatIf, "what-if", one.name, "--json", "--slo", "slo.yaml", "--gpu", one.gpu, "--model", one.model, "--replicas", strconv.Itoa(replicas))
+				h.ask(&whatIf, "what-if", one.name, "--json", "--slo", "slo.yaml", "--gpu", one.gpu, "--catalog-model", one.model, "--replicas", strconv.Itoa(replicas))
 				p, w := page[0], whatIf[0]
 				perS := w.Mid / (1 + w.Headroom)
 				low, mid, high := w.Low/perS, w.Mid/perS, w.High/perS
@@ -250,10 +249,7 @@ func collected(t *testing.T, service string, csv []byte) []byte {
 	lines.Scan()
 	for lines.Scan() {
 		fields := strings.Split(lines.Text(), ",")
-		arrived, err := time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrived := must.Get(time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0]))(t)
 		if at == 0 {
 			at = arrived.Truncate(24*time.Hour).Unix() + 37 // scrapes are at no round second
 		}
@@ -262,10 +258,7 @@ func collected(t *testing.T, service string, csv []byte) []byte {
 		}
 		values[0]++
 		for i, field := range fields[1:] {
-			n, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseFloat(field, 64))(t)
 			values[1+i] += n
 			for b, bound := range bounds {
 				if n <= bound {
