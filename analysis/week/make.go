@@ -226,13 +226,14 @@ func (m *maker) conclude() (err error) {
 	m.kept.sourceIDs = m.restsOn()
 	m.fillMoney()
 	r.Commands = m.commands()
-	if err := m.fillVerdict(); err != nil {
-		return err
-	}
 	if last := m.lastWeek(); last != nil {
 		m.fillChanges(last)
+		if m.printed, err = m.printedBefore(last); err != nil {
+			return err
+		}
 		m.takePrinted()
 	}
+	m.fillVerdict()
 	if r.Alternatives, err = m.alternatives(); err != nil {
 		return err
 	}

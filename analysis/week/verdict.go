@@ -125,19 +125,15 @@ func (r *Report) AsNeeded() Verdict {
 }
 
 // fillVerdict fills the verdict of the week.
-func (m *maker) fillVerdict() error {
+func (m *maker) fillVerdict() {
 	r := m.report
 	r.Verdict = r.AsNeeded()
 	v := &r.Verdict
 	if m.answer.Before == nil || m.answer.Busiest < 0 || v.Replicas == nil { // nothing to compare, or no request came
-		return nil
+		return
 	}
-	printed, err := m.printedBefore()
-	if err != nil {
-		return err
-	}
-	v.Since = m.since(printed)
-	if printed != nil {
+	v.Since = m.since()
+	if printed := m.printed; printed != nil {
 		v.LastKind, v.LastReplicas, v.LastCautious = printed.Verdict.Kind, printed.Verdict.Replicas, printed.Verdict.Cautious
 	}
 	chance := m.answer.Chance(peakSD(r.Before))
@@ -146,12 +142,10 @@ func (m *maker) fillVerdict() error {
 	v.Cautious = m.advised(chance, func(_, cautious *int) *int { return cautious }, v.LastCautious)
 	v.NeededBefore = r.decisiveOf(m.answer.Before.NeededAt(1))
 	v.Kind = r.judged(*v)
-	m.printed = printed
-	return nil
 }
 
 // takePrinted makes last week's headline figures those of its own page, where that rests on what this one rests on: two pages in one mail must not name two.
-// What has changed (Since) is by this week's estimates for both weeks.
+// What a replica takes is by this week's estimates for both weeks.
 func (m *maker) takePrinted() {
 	if !m.restsOnTheSame(m.printed) {
 		return
@@ -244,11 +238,7 @@ func peakSD(before []Sums) float64 {
 }
 
 // printedBefore is the page of last week as it is kept; nil: there is none.
-func (m *maker) printedBefore() (*Report, error) {
-	last := m.lastWeek()
-	if last == nil {
-		return nil, nil
-	}
+func (m *maker) printedBefore(last *weekOf) (*Report, error) {
 	var document string
 	err := m.conn.QueryRowContext(m.ctx, "select document::varchar from raw.service_weeks where service = ? and week = ?", m.file.Service, last.week.String()).Scan(&document)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -282,25 +272,17 @@ func (m *maker) changedModel(printed *Report) string {
 
 // since says what changed against last week, and by how much each changes the headroom: with the same estimates for both weeks, so that no part is
 // chance of a rehearsal.
-func (m *maker) since(printed *Report) (all []Since) {
-	last := m.lastWeek()
+func (m *maker) since() (all []Since) {
+	last, printed := m.lastWeek(), m.printed
 	if last == nil || m.answer.Before == nil || m.answer.Before.Busiest < 0 {
 		return nil
 	}
 	hour, before := m.report.Hours[m.answer.Busiest], last.hours[m.answer.Before.Busiest]
-	if m.restsOnTheSame(printed) {
-		if i := slices.IndexFunc(last.hours, func(h Hour) bool { return h.Start.Equal(*printed.Sums.BusiestHourStart) && !h.IsMissing }); i >= 0 {
-			before = last.hours[i]
-		}
-	}
-	traffic, lengths := m.answer.ChanceOfChange(peakSD(m.report.Before))
-	tell := func(what string, this, that *float64, chance float64) {
-		s := Since{What: what, Ratio: ratioOf(this, that)}
-		s.IsTold = s.Ratio != nil && math.Abs(math.Log1p(*s.Ratio)) > chance
-		all = append(all, s)
-	}
-	tell("traffic", hour.PeakRatePerS, before.PeakRatePerS, traffic)
-	tell("lengths", hour.ReplicaRatePerS, before.ReplicaRatePerS, lengths)
+	i := slices.IndexFunc(m.report.Changes, func(c Change) bool { return c.Figure == "peak_rate_per_s" })
+	peak := m.report.Changes[i]
+	lengths := Since{What: "lengths", Ratio: ratioOf(hour.ReplicaRatePerS, before.ReplicaRatePerS)}
+	lengths.IsTold = lengths.Ratio != nil && math.Abs(math.Log1p(*lengths.Ratio)) > m.answer.ChanceOfChange()
+	all = append(all, Since{What: "traffic", Ratio: peak.Ratio, IsTold: peak.IsTold}, lengths)
 	paid, had := m.report.paidNow(), last.hours[len(last.hours)-1].PaidReplicas
 	all = append(all, Since{What: "fleet", Ratio: ratioOf(new(float64(paid)), new(float64(had))), IsTold: paid != had, Text: fmt.Sprintf("%d to %d replicas", had, paid)})
 	if printed == nil {

@@ -325,7 +325,7 @@ func TestTrafficThatStaysIsRehearsedOnce(t *testing.T) {
 		if !answer.IsAnchored || answer.Fresh != 0 || *answer.Hours[0].PerS != *first.Hours[0].PerS || *answer.Before.Hours[0].PerS != *first.Hours[0].PerS {
 			t.Errorf("week %d: anchored %v, %d fresh rehearsals, %v and %v/s, want %v", i+2, answer.IsAnchored, answer.Fresh, *answer.Hours[0].PerS, *answer.Before.Hours[0].PerS, *first.Hours[0].PerS)
 		}
-		if _, lengths := answer.ChanceOfChange(0); lengths != 0 {
+		if lengths := answer.ChanceOfChange(); lengths != 0 {
 			t.Errorf("week %d: what a replica takes may differ by %v by chance", i+2, lengths)
 		}
 	}

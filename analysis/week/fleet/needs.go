@@ -524,14 +524,13 @@ func (n *Need) chanceOfPeak(peakSD float64) float64 {
 	return twoSided * max(peakSD, 1/math.Sqrt(n.peak*fiveMinutes.Seconds()))
 }
 
-// ChanceOfChange is by how much the busiest five minutes of the two weeks, and what a replica takes of them, may differ by chance: likewise.
-func (a *Answer) ChanceOfChange(peakSD float64) (peak, perS float64) {
+// ChanceOfChange is by how much what a replica takes of the busiest hours of the two weeks may differ by chance: half the width of a 90 % interval, in ln.
+func (a *Answer) ChanceOfChange() float64 {
 	this, last := &a.Hours[a.Busiest], &a.Before.Hours[a.Before.Busiest]
-	peak = math.Hypot(this.chanceOfPeak(peakSD), last.chanceOfPeak(peakSD))
-	if this.RehearsedAs != last.RehearsedAs {
-		perS = math.Hypot(this.chance, last.chance)
+	if this.RehearsedAs == last.RehearsedAs {
+		return 0
 	}
-	return peak, perS
+	return math.Hypot(this.chance, last.chance)
 }
 
 // Constants names the step times that the server is rehearsed with.
