@@ -325,7 +325,7 @@ func (p player) argsOfStep(step experiment.Step) []string {
 
 // playStep replays one step with the verb itself, as a user would.
 func (p player) playStep(ctx context.Context, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
-	if step.Repeat == 0 && len(p.file.Before) > 0 {
+	if (step.Repeat == 0 || p.file.Alternates) && len(p.file.Before) > 0 {
 		if err := p.runBefore(ctx, step.Value); err != nil {
 			return experiment.Result{}, err
 		}
