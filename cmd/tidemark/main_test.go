@@ -58,8 +58,10 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("DOCS", docs)
-			e.Setenv("SIM", startSimulator(e))
-			e.Setenv("SIM2", startSimulator(e))
+			sim, sim2 := startSimulator(e), startSimulator(e)
+			e.Setenv("SIM", sim)
+			e.Setenv("SIM2", sim2)
+			startRouters(e, sim, sim2)
 			for name, handler := range badServers {
 				server := httptest.NewServer(handler)
 				e.Defer(func() { server.CloseClientConnections(); server.Close() })

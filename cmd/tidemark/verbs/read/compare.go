@@ -201,6 +201,9 @@ func basisOf(comparison analysis.Comparison) string {
 	if len(rows) == 0 {
 		return "no metric has a value in both"
 	}
+	if len(comparison.Before)+len(comparison.After) > 2 && rows[0]["is_paired"] == true {
+		return fmt.Sprintf("%d plans that both sides were sent: paired by plan; a value is their geometric mean, and the interval is Student's over the ratios", len(comparison.Before))
+	}
 	if len(comparison.Before)+len(comparison.After) > 2 {
 		return fmt.Sprintf("%d and %d runs; a value is their geometric mean, and the interval is Welch's over the runs", len(comparison.Before), len(comparison.After))
 	}
