@@ -40,8 +40,9 @@ func CompareCommand() *cli.Command {
 		Usage:     "what differs between two runs, with 90 % intervals",
 		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN)",
 		Description: `A change is AFTER over BEFORE; ~ means that no difference is shown. Runs of one
-plan are paired by request. Of repeats the unit is the run. Runs of other
-models, loads or origins are refused (exit 2).
+plan are paired by request, repeats by plan. Of repeats the unit is the run. Runs
+of other models, loads or origins, and of one plan that got other tokens, are
+refused (exit 2).
 
 Example:
   tidemark compare monday,tuesday,wednesday thursday,friday --json

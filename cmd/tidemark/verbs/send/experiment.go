@@ -65,7 +65,8 @@ cache. After an interrupt, the same command continues where it stopped. A
 locked warehouse does not end an experiment: its runs are kept and ingested
 later. Exit code 1: no row met the SLO or, without one, too many requests of
 some row failed; 3: some row has no valid run; 4: some run is not ingested
-yet.
+yet. Rows that were sent the same plans, such as routers, are compared with the
+first; "order: alternate" sends each repeat to all of them.
 
 Example file:
   schema: tidemark.experiment/1
