@@ -107,6 +107,9 @@ func (f *whatIfFlags) run() error {
 		}
 		f.isRehearsed = f.isRehearsed || !f.isFormula
 	}
+	if f.IsGiven("without-class") && f.withoutClass == "" {
+		return hint.Misuse("what-if: --without-class names no class").Hint("write the class, or leave the flag out")
+	}
 	f.isRehearsed = f.isRehearsed || f.withoutClass != ""
 	if f.isRehearsed && f.isFormula {
 		asked := map[bool]string{true: "without-class", false: "rehearse"}[f.withoutClass != ""]
