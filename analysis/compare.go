@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -21,7 +22,8 @@ import (
 // values with the intervals of their ratios. This file reads both, and compares groups of repeats, which are no relation of two runs.
 //
 // With repeats the unit is the run: each gives one value, and Welch's interval of the mean of the logarithms says how far the groups are apart.
-// Nothing is assumed of the requests of one run, so that two runs of one server that was warmed up differently are two values.
+// Nothing is assumed of the requests of one run, so that two runs of one server that was warmed up differently are two values. Repeats that were
+// sent the same plans, each its own, are paired: what the traffic of a draw does to both is no difference between them.
 
 // Comparison is what two runs, or two groups of repeats, have in common and what they do not.
 type Comparison struct {
@@ -31,6 +33,7 @@ type Comparison struct {
 	Unusable      []string // why figures of a run are not those of the planned load: "run-3: invalid: ..."
 	Failed        []string // ids of the runs of these that are valid, in which too many requests failed
 
+	isPaired bool      // each repeat of one side was sent the plan of that of the other side in the same place
 	freedoms []float64 // of the interval of each row of Results, see Interval
 }
 
@@ -75,8 +78,11 @@ func Compare(ctx context.Context, db *sql.DB, before, after []string) (Compariso
 		return c, hint.Misuse("compare: %d runs with %d: how far repeats scatter is not known of one run", len(before), len(after)).
 			Hint("name two runs or more on each side, or one on each")
 	}
+	if err := c.pair(ctx, db); err != nil {
+		return c, err
+	}
 	var err error
-	if c.Settings, err = askFor(ctx, "compare", db, settingsQuery, list(before), list(after)); err != nil {
+	if c.Settings, err = askFor(ctx, "compare", db, settingsQuery, list(c.Before), list(c.After), c.isPaired); err != nil {
 		return c, err
 	}
 	if len(all) == 2 {
@@ -85,6 +91,35 @@ func Compare(ctx context.Context, db *sql.DB, before, after []string) (Compariso
 		err = c.compareRepeats(ctx, db)
 	}
 	return c, err
+}
+
+// pair puts repeats into the order of their plans, if both sides were sent the same ones and each plan was sent once. Within an experiment that sends
+// one plan, the repeat counts as a plan.
+func (c *Comparison) pair(ctx context.Context, db *sql.DB) error {
+	if len(c.Before) != len(c.After) || len(c.Before) < 2 {
+		return nil
+	}
+	draws := map[string]string{}
+	err := answers.Each(ctx, db, `
+select
+    run_id,
+    coalesce(plan_fingerprint, run_id) || case when count(distinct coalesce(series_id, run_id)) over () = 1 then ' ' || series_repeat else '' end
+from staging.runs
+where list_contains(string_split(?, ','), run_id)`, []any{list(slices.Concat(c.Before, c.After))}, func(scan func(...any) error) error {
+		var run, draw string
+		err := scan(&run, &draw)
+		draws[run] = draw
+		return err
+	})
+	byDraw := func(a, b string) int { return strings.Compare(draws[a], draws[b]) }
+	before, after := slices.SortedFunc(slices.Values(c.Before), byDraw), slices.SortedFunc(slices.Values(c.After), byDraw)
+	for i := range before {
+		if draws[before[i]] != draws[after[i]] || i > 0 && draws[before[i]] == draws[before[i-1]] {
+			return err
+		}
+	}
+	c.Before, c.After, c.isPaired = before, after, true
+	return err
 }
 
 // comparePair compares one run with another. Its intervals rest on drawn blocks: those of a pair of one plan are drawn for both at once
@@ -107,10 +142,11 @@ func (c *Comparison) comparePair(ctx context.Context, db *sql.DB) (err error) {
 	return nil
 }
 
-// settingsQuery takes two lists of runs. A setting that differs within a list is a difference too: then these are not repeats.
+// settingsQuery takes two lists of runs, and whether these are pairs. A setting that differs within a list is a difference too: then these are not
+// repeats. Of pairs only each pair is looked at, since each was sent a plan of its own.
 const settingsQuery = `
 with asked as (
-    select string_split(?, ',') as before, string_split(?, ',') as after
+    select string_split(?, ',') as before, string_split(?, ',') as after, ?::boolean as is_paired
 )
 
 select
@@ -122,7 +158,9 @@ select
 from marts.run_differences, asked
 where list_contains(before, run_id)
     and list_contains(after, other_run_id)
+    and (not is_paired or list_position(before, run_id) = list_position(after, other_run_id))
     or is_refused
+    and not is_paired
     and run_id < other_run_id
     and (list_contains(before, run_id) and list_contains(before, other_run_id) or list_contains(after, run_id) and list_contains(after, other_run_id))
 group by
@@ -161,7 +199,7 @@ order by
 // list is how settingsQuery takes runs: no run id has a comma.
 func list(runs []string) string { return strings.Join(runs, ",") }
 
-// repeatsQuery has one row for each metric and statistic, with the values of the runs of both groups.
+// repeatsQuery has one row for each metric and statistic, with the values of the runs of both groups in their order.
 const repeatsQuery = `
 with asked as (
     select string_split(?, ',') as before, string_split(?, ',') as after
@@ -170,8 +208,8 @@ with asked as (
 select
     metric,
     statistic,
-    list(value) filter (where list_contains(before, run_id) and value > 0) as befores,
-    list(value) filter (where list_contains(after, run_id) and value > 0) as afters
+    list(value order by list_position(before, run_id)) filter (where list_contains(before, run_id) and value > 0) as befores,
+    list(value order by list_position(after, run_id)) filter (where list_contains(after, run_id) and value > 0) as afters
 from marts.run_statistics, asked
 where list_contains(before || after, run_id)
 group by
@@ -199,12 +237,14 @@ func (c *Comparison) compareRepeats(ctx context.Context, db *sql.DB) error {
 			continue
 		}
 		value, other := math.Exp(stat.Mean(one)), math.Exp(stat.Mean(two))
-		cells := []any{row["metric"], row["statistic"], false, int64(len(one)), int64(len(two)), value, other, other / value,
+		cells := []any{row["metric"], row["statistic"], c.isPaired, int64(len(one)), int64(len(two)), value, other, other / value,
 			nil, nil, other - value, nil, nil, nil, "too few runs"}
 		freedom := math.NaN()
 		if len(one) == len(c.Before) && len(two) == len(c.After) {
 			var low, high float64
-			low, high, freedom = welch(one, two)
+			if low, high, freedom = welch(one, two); c.isPaired {
+				low, high, freedom = paired(one, two)
+			}
 			low, high = math.Exp(low), math.Exp(high)
 			cells = append(cells[:8], low, high, other-value, (low-1)*value, (high-1)*value, low > 1 || high < 1, nil)
 		}
@@ -243,6 +283,28 @@ func welch(one, two []float64) (low, high, freedom float64) {
 	return difference - width, difference + width, freedom
 }
 
+// paired is the 90 % interval of the mean of the differences, two less one, of two pairs or more (Student's).
+func paired(one, two []float64) (low, high, freedom float64) {
+	differences := make([]float64, len(one))
+	for i := range one {
+		differences[i] = two[i] - one[i]
+	}
+	mean, squares := stat.Mean(differences), 0.0
+	for _, d := range differences {
+		squares += (d - mean) * (d - mean)
+	}
+	freedom = float64(len(one) - 1)
+	width := regression.StudentT95(freedom) * math.Sqrt(squares/freedom/float64(len(one)))
+	return mean - width, mean + width, freedom
+}
+
+// IsOfOnePlan says that both sides were sent the same requests in the same way; what they got may differ.
+func (c Comparison) IsOfOnePlan() bool {
+	return !slices.ContainsFunc(c.Settings.Records(), func(row map[string]any) bool {
+		return row["setting"] == "plan" || row["kind"] == "load" && row["setting"] != "got_tokens_ratio"
+	})
+}
+
 // Refused says why the runs must not be compared: they are of other models, loads or origins, or drafts. It is empty if they may.
 func (c Comparison) Refused() string {
 	var whys []string
@@ -251,6 +313,8 @@ func (c Comparison) Refused() string {
 		case row["is_refused"] != true:
 		case row["setting"] == "deployment":
 			whys = append(whys, fmt.Sprintf("a draft, of which GPU or model is not known, may have run on anything: %v and %v", row["value"], row["other_value"]))
+		case row["setting"] == "got_tokens_ratio":
+			whys = append(whys, fmt.Sprintf("of the tokens that were asked for they got %s and %s, which is not the same work", percents(row["value"]), percents(row["other_value"])))
 		default:
 			whys = append(whys, fmt.Sprintf("%s: %v and %v", row["setting"], row["value"], row["other_value"]))
 		}

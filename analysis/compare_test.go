@@ -19,6 +19,15 @@ func TestWelch(t *testing.T) {
 	}
 }
 
+// Differences of 9, 10 and 11: a mean of 10 with a variance of 1 and a standard error of 0.5774, with two degrees of freedom: 10 +- 2.920 * 0.5774. What
+// the draws of traffic do to both sides, 1 to 100, is not in it.
+func TestPaired(t *testing.T) {
+	low, high, freedom := paired([]float64{1, 50, 100}, []float64{10, 60, 111})
+	if freedom != 2 || math.Abs(low-8.3141) > 1e-3 || math.Abs(high-11.6859) > 1e-3 {
+		t.Errorf("paired: got %.4f to %.4f, want 8.3141 to 11.6859, with %v degrees of freedom of 2", low, high, freedom)
+	}
+}
+
 func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		ratio any

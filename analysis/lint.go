@@ -63,6 +63,15 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 	var l Lint
 	var kinds, runs []string
 	for _, name := range names {
+		if strings.HasSuffix(name, ".zst") {
+			planned, err := LintPlan(ctx, db, name)
+			if err != nil {
+				return l, err
+			}
+			l.Found.Columns = planned.Found.Columns
+			l, kinds = l.And(planned), append(kinds, "plan")
+			continue
+		}
 		subject, kind, err := lintSubject(ctx, db, name)
 		if err != nil {
 			return l, err

@@ -127,6 +127,9 @@ var ownHeaders = []string{
 
 // checkHeaders names headers, never their values: those may be secrets.
 func (s Settings) checkHeaders() error {
+	if strings.ContainsFunc(s.ReplicaHeader, isNoHeaderName) {
+		return hint.Errorf("replay: %q is not a valid header name", s.ReplicaHeader).Hint("give --replica-header the name alone, without a colon")
+	}
 	for name, values := range s.Headers {
 		switch {
 		case name == "":

@@ -107,6 +107,9 @@ type targetRecord struct {
 	Routes   map[string]string `json:"routes,omitempty"` // by class
 	Endpoint string            `json:"endpoint"`
 	Model    string            `json:"model"`
+	Models   map[string]string `json:"models,omitempty"` // by class, instead of model
+	// ReplicaHeader is the header that names the replica; requests then have its value as their endpoint.
+	ReplicaHeader string `json:"replica_header,omitempty"`
 }
 
 // serverRecord is one of several servers.
@@ -202,7 +205,7 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 }
 
 func newTargetRecord(s Settings, targets []target) targetRecord {
-	r := targetRecord{BaseURL: targets[0].shown(), Endpoint: s.Endpoint, Model: s.Model}
+	r := targetRecord{BaseURL: targets[0].shown(), Endpoint: s.Endpoint, Model: s.Model, Models: s.Models, ReplicaHeader: s.ReplicaHeader}
 	for _, address := range s.BaseURLs {
 		r.BaseURLs = append(r.BaseURLs, shownTarget(address))
 	}

@@ -55,7 +55,7 @@ func Examine(ctx context.Context, s Settings, found func(host.Finding)) error {
 	}
 	for i, t := range targets {
 		one := s
-		one.BaseURLs, one.Routes = []string{t.base.String()}, nil
+		one.BaseURLs, one.Routes, one.Models = []string{t.base.String()}, nil, nil
 		if len(targets) > 1 && len(s.MetricsURLs) == len(targets) {
 			one.MetricsURLs = s.MetricsURLs[i : i+1]
 		}
@@ -92,7 +92,7 @@ func (e *examination) say(level host.Level, what, answer, todo string) {
 // do goes from what a look shows to what requests show; what the next looks rest on ends it where it is wrong.
 func (e *examination) do(ctx context.Context, planned *plan.Plan, folder string) {
 	e.Model = cmp.Or(e.Model, e.onlyModel(ctx))
-	server, err := e.control.probe(ctx, e.target, e.Model, e.Engine)
+	server, err := e.control.probe(ctx, e.target, e.Engine, e.Model)
 	if ctx.Err() != nil {
 		return
 	}

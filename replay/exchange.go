@@ -38,6 +38,7 @@ type exchange struct {
 	end              error         // how it ended; nil: as HTTP wants it
 	start            []byte        // of an answer whose head came in several reads
 	answer           wire.Head     // its status is 0 until it is there
+	replica          string        // which one answered, as the router's header says
 	framing          wire.Framing
 	text             []byte // the body of an error
 	hasTrailingBytes bool   // something came after the answer
@@ -152,6 +153,9 @@ func (x *exchange) takeHead(data []byte) []byte {
 		data, x.start = data[len(data)-(len(whole)-end):], x.start[:0]
 		if h.Status >= 200 {
 			x.answered(h)
+			if x.settings.ReplicaHeader != "" {
+				x.replica = wire.HeaderIn(whole[:end], x.settings.ReplicaHeader)
+			}
 		}
 	}
 	return data
@@ -239,6 +243,9 @@ func (x *exchange) notReached(at time.Duration) {
 // settle moves what the exchange saw into the row and says whether it was a success.
 func (x *exchange) settle() {
 	s, r := &x.stream, &x.row
+	if x.replica != "" {
+		r.endpoint = x.scrub.Detail(x.replica)
+	}
 	switch {
 	case x.connectErr != nil:
 		x.fail(connectFailure(x.connectErr), wire.Cause(x.connectErr))

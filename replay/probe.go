@@ -47,11 +47,11 @@ type modelCard struct {
 }
 
 // probeAll asks all targets at once; the error is that of the first of them in order that has one.
-func (a *controlClient) probeAll(ctx context.Context, model, engine string) ([]Server, error) {
+func (a *controlClient) probeAll(ctx context.Context, modelsAt func(target) []string, engine string) ([]Server, error) {
 	servers, errs := make([]Server, len(a.targets)), make([]error, len(a.targets))
 	var asking sync.WaitGroup
 	for i, t := range a.targets {
-		asking.Go(func() { servers[i], errs[i] = a.probe(ctx, t, model, engine) })
+		asking.Go(func() { servers[i], errs[i] = a.probe(ctx, t, engine, modelsAt(t)...) })
 	}
 	asking.Wait()
 	for _, err := range errs {
@@ -62,8 +62,8 @@ func (a *controlClient) probeAll(ctx context.Context, model, engine string) ([]S
 	return servers, nil
 }
 
-// probe checks before anything is sent that the server is there and has the model, and asks what it is.
-func (a *controlClient) probe(ctx context.Context, t target, model, named string) (Server, error) {
+// probe checks before anything is sent that the server is there and has the models, and asks what it is.
+func (a *controlClient) probe(ctx context.Context, t target, named string, models ...string) (Server, error) {
 	server := Server{target: t}
 	status, body, err := a.get(ctx, t.at("/v1/models"))
 	if err != nil {
@@ -78,8 +78,14 @@ func (a *controlClient) probe(ctx context.Context, t target, model, named string
 			body = text
 		}
 	}
-	if server.card, err = a.checkModel(t, body, model); err != nil {
-		return server, err
+	for i, model := range models {
+		card, err := a.checkModel(t, body, model)
+		if err != nil {
+			return server, err
+		}
+		if i == 0 {
+			server.card = card
+		}
 	}
 	if err := a.watchModel(ctx, server); err != nil {
 		server.alternates = "asked twice, " + err.Error() + ": more than one server answers there"

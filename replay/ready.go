@@ -49,7 +49,7 @@ type prepared struct {
 // prepare asks the servers what they are, refuses what cannot go well, and brings them into the state that was asked
 // for. Nothing of the plan has been sent when it returns.
 func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Plan) (p prepared, err error) {
-	if p.servers, err = a.probeAll(ctx, s.Model, s.Engine); err != nil {
+	if p.servers, err = a.probeAll(ctx, s.modelsAt, s.Engine); err != nil {
 		return p, err
 	}
 	if err := s.checkLengths(p.servers, plan.Header()); err != nil {
@@ -132,7 +132,7 @@ func (a *controlClient) configurations(servers []Server, metrics []exposition) [
 // prompts are those of the endpoint.
 func (s *Settings) prompts(ctx context.Context, a *controlClient, first Server, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
 	if s.Endpoint == chatPath {
-		return plan.NewChatPrompts(ctx, a.tokenizer(first, s.Model), s.Seed, planned)
+		return plan.NewChatPrompts(ctx, a.tokenizer(first, first.card.ID), s.Seed, planned)
 	}
 	prompts, err := plan.NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
 	return prompts, nil, err

@@ -18,12 +18,14 @@ import (
 
 // requestWriter makes the bytes of requests, head and body in one piece.
 type requestWriter struct {
-	head      []byte // request line and fixed headers
-	opening   []byte // of the body, up to the prompt
-	ending    []byte // of the prompt and what is around it, up to the lengths
-	closing   []byte // of the body, after the lengths
-	minTokens []byte // in front of the least length; nil where the server has none
-	idStem    string // in front of the request's number
+	head      []byte            // request line and fixed headers
+	opening   []byte            // of the body behind the model, up to the prompt
+	model     []byte            // the body up to and with the model
+	models    map[string][]byte // the same by class, where a class has a model of its own
+	ending    []byte            // of the prompt and what is around it, up to the lengths
+	closing   []byte            // of the body, after the lengths
+	minTokens []byte            // in front of the least length; nil where the server has none
+	idStem    string            // in front of the request's number
 	prompts   plan.Prompts
 }
 
@@ -44,8 +46,10 @@ func newRequestWriter(path, host string, s Settings, takes engines.Fields, promp
 		}
 	}
 	w.head = append(w.head, "Content-Type: application/json\r\nAccept: text/event-stream\r\nX-Request-Id: "...)
-	quoted, _ := json.Marshal(s.Model) // a string always marshals
-	w.opening = append([]byte(`{"model":`), quoted...)
+	w.model, w.models = withModel(s.Model), map[string][]byte{}
+	for class, model := range s.Models {
+		w.models[class] = withModel(model)
+	}
 	if prompts.Text == nil {
 		w.opening, w.ending = append(w.opening, `,"prompt":`...), []byte(`,"max_tokens":`)
 	} else {
@@ -94,13 +98,19 @@ func (w *requestWriter) fields(s Settings, takes engines.Fields) []byte {
 	return dst
 }
 
+// withModel is the body's beginning.
+func withModel(name string) []byte {
+	quoted, _ := json.Marshal(name) // a string always marshals
+	return append([]byte(`{"model":`), quoted...)
+}
+
 // size is about how many bytes a request will take.
 func (w *requestWriter) size(req plan.Request) int {
 	perToken := 6
 	if w.prompts.Text != nil {
 		perToken = w.prompts.Text.Longest
 	}
-	return len(w.head) + len(w.opening) + len(w.closing) + perToken*req.InputTokens + 100
+	return len(w.head) + len(w.model) + len(w.opening) + len(w.closing) + perToken*req.InputTokens + 100
 }
 
 // request writes one request over buf and returns what is to be sent, which is the end of buf. What was said in earlier
@@ -108,7 +118,11 @@ func (w *requestWriter) size(req plan.Request) int {
 func (w *requestWriter) request(buf []byte, req plan.Request, said ...plan.Answer) (whole, out []byte) {
 	room := len(w.head) + len(w.idStem) + 80 // the head needs the body's length, so it is put in last
 	buf = append(buf[:0], make([]byte, room)...)
-	buf = append(buf, w.opening...)
+	model, isItsOwn := w.models[req.Class]
+	if !isItsOwn {
+		model = w.model
+	}
+	buf = append(append(buf, model...), w.opening...)
 	if w.prompts.Text == nil {
 		buf = w.prompts.AppendJSON(buf, req, said...)
 	} else {

@@ -28,7 +28,7 @@ type row struct {
 	done     time.Duration // the stream ended, was cut, or failed
 	connect  time.Duration // how long making the connection took; unknown when one was reused
 	held     time.Duration // waited behind the cap that the user asked for
-	endpoint string        // base url, where there are several
+	endpoint string        // base url where there are several, or the replica that a router names
 	usage    wire.Usage
 	timing   wire.Timing
 	// Only a rehearsal knows these: a request's share of the time of its engine's steps, seconds, below 0 elsewhere,

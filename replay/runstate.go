@@ -54,7 +54,7 @@ func (s *runState) exchange(t *ticket) *exchange {
 	}
 	x.runState, x.ticket, x.row = s, t, newRow(t.Req)
 	x.row.endpoint = t.to.name
-	x.conn, x.body, x.out, x.answer = nil, nil, nil, wire.Head{}
+	x.conn, x.body, x.out, x.answer, x.replica = nil, nil, nil, wire.Head{}, ""
 	x.connectErr, x.writeErr, x.end = nil, nil, nil
 	x.isPastDue, x.isRetry, x.hasTrailingBytes, x.phase = false, false, false, inHead
 	x.start, x.text = x.start[:0], x.text[:0]

@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -30,10 +31,14 @@ type Settings struct {
 	// of a session all to one.
 	BaseURLs []string
 	Routes   map[string]string // class -> the base url its requests go to, ahead of BaseURLs
-	Endpoint string            // "/v1/completions" (the default) or "/v1/chat/completions"
-	Model    string            // as the servers name it
-	APIKey   string            // sent as a bearer token; kept nowhere
-	Headers  http.Header
+	// Models say which model a class asks for instead of Model, as its server names it.
+	Models map[string]string
+	// ReplicaHeader is the header in which a router says which of its replicas answered; empty: it does not say.
+	ReplicaHeader string
+	Endpoint      string // "/v1/completions" (the default) or "/v1/chat/completions"
+	Model         string // as the servers name it
+	APIKey        string // sent as a bearer token; kept nowhere
+	Headers       http.Header
 	// Engine names the kind of server ("vllm", "sglang", "openai"); empty: it is recognised by asking.
 	Engine string
 	// Body has fields that are added to each request, as a JSON object: sampling, an adapter, a schema of the answer. One that
@@ -198,6 +203,34 @@ func (s Settings) targets() ([]target, error) {
 	return targets, nil
 }
 
+// modelsAt are the models that requests to a target may ask for, the one that the others are measured by first.
+func (s Settings) modelsAt(t target) (models []string) {
+	isAt := func(address string) bool {
+		other, err := parseTarget(address)
+		return err == nil && other.base.String() == t.base.String()
+	}
+	add := func(model string) {
+		if !slices.Contains(models, model) {
+			models = append(models, model)
+		}
+	}
+	isBase := slices.ContainsFunc(s.BaseURLs, isAt)
+	if isBase {
+		add(s.Model)
+	}
+	for _, class := range slices.Sorted(maps.Keys(s.Routes)) {
+		if isAt(s.Routes[class]) {
+			add(cmp.Or(s.Models[class], s.Model))
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(s.Models)) {
+		if isBase && s.Routes[class] == "" {
+			add(s.Models[class])
+		}
+	}
+	return models
+}
+
 // parseTarget accepts an address with or without /v1, since users copy both.
 func parseTarget(base string) (target, error) {
 	bad := func(why string) (target, error) {
@@ -279,6 +312,9 @@ func (s Settings) scrubber() secrets.Scrubber {
 		c.AddPublic(t.base.Host)
 	}
 	c.AddPublic(s.Model)
+	for _, model := range s.Models {
+		c.AddPublic(model)
+	}
 	c.Seal()
 	return c
 }

@@ -24,7 +24,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *controlClient, serve
 	}
 	if known == 0 {
 		var err error
-		if known, err = a.vocabularyEnd(ctx, servers[0], s.Model, high); err != nil {
+		if known, err = a.vocabularyEnd(ctx, servers[0], servers[0].card.ID, high); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tidemark/analysis"
 	"tidemark/internal/show"
@@ -15,6 +16,9 @@ type comparison struct {
 	First                   string // its run
 	Heads                   []comparedHead
 	Rows                    []comparedRow
+
+	pairs, tellable, apart int      // of all pairs of runs: how many there are, how many have an interval, and how many differ
+	alike                  []string // pairs that have intervals, of which none shows a difference
 }
 
 type comparedHead struct{ Name, Unit, metric, column string }
@@ -27,7 +31,7 @@ type comparedRow struct {
 	Cells    []comparedCell
 }
 
-// comparedCell is a figure of a run, and its ratio to the first run's: ~ where the intervals do not tell them apart.
+// comparedCell is a figure of a run, and its ratio to the first run's with the interval: ~ where that does not tell them apart.
 type comparedCell struct {
 	Value, Ratio string
 	told         told
@@ -42,7 +46,30 @@ const (
 	isDifferent
 )
 
-func (p *page) compared(s section) (comparison, error) {
+// pairsQuery has the ratios of all pairs of runs in their order: later over earlier. A p99 without an interval says nothing of two runs: their medians
+// may. Where the numbers of GPUs differ, throughput is that of one GPU.
+const pairsQuery = `select
+    pairs.run_id,
+    pairs.other_run_id,
+    pairs.run_id || ' ' || pairs.other_run_id || ' ' || metric as pair,
+    case when statistic = 'p50' then 'median ' else '' end as words,
+    case when metric = 'output_token_per_s' then coalesce(one.gpus / two.gpus, 1) else 1 end as per_gpu,
+    ratio * per_gpu as ratio,
+    low_ratio * per_gpu as low_ratio,
+    high_ratio * per_gpu as high_ratio,
+    low_ratio * per_gpu > 1 or high_ratio * per_gpu < 1 as is_different
+from marts.run_pairs as pairs
+inner join staging.runs as one on one.run_id = pairs.run_id
+inner join staging.runs as two on two.run_id = pairs.other_run_id
+where list_contains($1, pairs.run_id)
+    and list_contains($1, pairs.other_run_id)
+    and list_position($1, pairs.run_id) < list_position($1, pairs.other_run_id)
+    and metric in ('ttft_s', 'tpot_s', 'output_token_per_s')
+    and statistic in ('p99', 'p50', 'mean')
+    and (statistic = 'mean') = (metric = 'output_token_per_s')
+qualify row_number() over (partition by pairs.run_id, pairs.other_run_id, metric order by pairs.is_different is null, statistic desc) = 1`
+
+func (p *page) compared(section) (comparison, error) {
 	c := comparison{First: p.Runs[0].ID, Caption: "Ratios are to the first run, with their 90 % interval; ~ where it does not tell the two apart. Failed and unsent requests stay in every share."}
 	c.Heads = []comparedHead{
 		{"p99 TTFT", "", "ttft_s", "p99_ttft_s"}, {"p99 TPOT", "", "tpot_s", "p99_tpot_s"}, {"Output tokens", "/s", "output_token_per_s", "output_token_per_s"},
@@ -63,26 +90,21 @@ func (p *page) compared(s section) (comparison, error) {
 		ids[i] = run.ID
 		plans[run.Facts.At(0, "plan_fingerprint")] = true
 	}
-	// A p99 without an interval says nothing of two runs: their medians may.
-	pairs, err := ask(p.ctx, p.db, "marts.run_pairs", `select
-    other_run_id || ' ' || metric as pair,
-    case when statistic = 'p50' then 'median ' else '' end as words,
-    ratio,
-    low_ratio,
-    high_ratio,
-    is_different
-from marts.run_pairs
-where run_id = $1
-    and list_contains($2, other_run_id)
-    and statistic in ('p99', 'p50', 'mean')
-    and (statistic = 'mean') = (metric = 'output_token_per_s')
-qualify row_number() over (partition by other_run_id, metric order by is_different is null, statistic desc) = 1`, c.First, ids)
+	gpus, err := p.gpusOfRuns()
+	if err != nil {
+		return c, err
+	}
+	pairs, err := ask(p.ctx, p.db, "marts.run_pairs", pairsQuery, ids)
 	if err != nil {
 		return c, err
 	}
 	at := map[string]int{}
 	for i, pair := range pairs.texts("pair") {
 		at[pair] = i
+	}
+	if gpus != nil {
+		c.Heads[2].Unit = "/s a GPU"
+		c.Caption += " The numbers of GPUs differ: output tokens are those of one GPU."
 	}
 	valid := 0
 	for i, run := range p.Runs {
@@ -94,21 +116,100 @@ qualify row_number() over (partition by other_run_id, metric order by is_differe
 		for h, head := range c.Heads {
 			cell := comparedCell{Value: withheld, Ratio: "–"}
 			if v, isKnown := number(run.Facts.At(0, head.column)); isKnown {
+				if h == 2 && gpus != nil {
+					v /= gpus[i]
+				}
 				cell.Value = show.Figures(v * units[h].Factor)
 			}
-			if k, isThere := at[run.ID+" "+head.metric]; isThere && i > 0 && run.counts() && p.Runs[0].counts() {
+			if k, isThere := at[c.First+" "+run.ID+" "+head.metric]; isThere && i > 0 && run.counts() && p.Runs[0].counts() {
 				cell.Ratio, cell.told = ratioText(pairs, k)
 			}
 			row.Cells = append(row.Cells, cell)
 		}
 		c.Rows = append(c.Rows, row)
 	}
+	c.tellPairs(p.Runs, pairs, at)
 	c.Finding = c.finding(valid)
+	if valid > 2 {
+		c.Caption += c.ofAllPairs()
+	}
 	c.Plans = "each run was sent its own load: only runs of one plan are paired"
 	if len(plans) == 1 {
 		c.Plans = "all runs were sent the same plan, so they are paired by request"
 	}
 	return c, nil
+}
+
+// gpusOfRuns are the numbers of GPUs of the runs; nil where they are all alike, or one is not known.
+func (p *page) gpusOfRuns() (gpus []float64, err error) {
+	differ := false
+	for _, run := range p.Runs {
+		r, err := ask(p.ctx, p.db, "staging.runs", "select gpus from staging.runs where run_id = $1", run.ID)
+		if err != nil {
+			return nil, err
+		}
+		n, isKnown := number(r.At(0, "gpus"))
+		if !isKnown {
+			return nil, nil
+		}
+		gpus = append(gpus, n)
+		differ = differ || n != gpus[0]
+	}
+	if !differ {
+		return nil, nil
+	}
+	return gpus, nil
+}
+
+// tellPairs looks at every pair of runs, by the metric that tells most.
+func (c *comparison) tellPairs(runs []Run, pairs *Result, at map[string]int) {
+	for i := range runs {
+		for j := i + 1; j < len(runs); j++ {
+			if !runs[i].counts() || !runs[j].counts() {
+				continue
+			}
+			c.pairs++
+			most := cannotTell
+			for _, head := range c.Heads {
+				if k, isThere := at[runs[i].ID+" "+runs[j].ID+" "+head.metric]; isThere {
+					_, is := ratioText(pairs, k)
+					most = max(most, is)
+				}
+			}
+			switch most {
+			case isDifferent:
+				c.apart++
+				c.tellable++
+			case isAlike:
+				c.tellable++
+				c.alike = append(c.alike, shortened(runs[i].Name, 14)+" and "+shortened(runs[j].Name, 14))
+			}
+		}
+	}
+}
+
+// headline is about every pair of more than two runs.
+func (c comparison) headline() string {
+	switch {
+	case c.pairs == 0:
+		return "Nothing to compare: fewer than two valid runs on a known GPU"
+	case c.tellable == 0:
+		return fmt.Sprintf("Too few requests to tell %d runs apart", len(c.Rows))
+	}
+	return fmt.Sprintf("%d of %d pairs of runs differ by more than chance", c.apart, c.pairs)
+}
+
+// ofAllPairs is a sentence on every pair, not those with the first run alone.
+func (c comparison) ofAllPairs() string {
+	text := fmt.Sprintf(" Of all %d pairs %d have an interval, and %d differ by more than chance; one interval in ten misses.", c.pairs, c.tellable, c.apart)
+	if len(c.alike) > 0 {
+		text += " Not told apart: " + strings.Join(c.alike[:min(len(c.alike), 6)], "; ")
+		if more := len(c.alike) - 6; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		text += "."
+	}
+	return text
 }
 
 // counts is false for a run whose figures are compared with nothing: of a draft nobody knows what it ran on.
@@ -145,10 +246,12 @@ func ratioText(pairs *Result, i int) (string, told) {
 	switch {
 	case !isTold:
 		return words + ", no interval", cannotTell
-	case !is || math.Abs(ratio-1) < 0.005:
+	}
+	words += fmt.Sprintf(" (%s to %s)", show.Figures(low), show.Figures(high))
+	if !is || math.Abs(ratio-1) < 0.005 {
 		return "~ " + words, isAlike
 	}
-	return fmt.Sprintf("%s (%s to %s)", words, show.Figures(low), show.Figures(high)), isDifferent
+	return words, isDifferent
 }
 
 // finding says how many runs differ from the first in a latency or in throughput, of those that have an interval.

@@ -26,6 +26,7 @@ type recorded struct {
 	lateness       float64 // seconds, of the latest
 	text           string  // stands in every other field that users or servers fill; empty: something usual
 	isFull         bool    // all that a run can say: an SLO, two classes, two turns, two servers, their metrics and settings, the client
+	gpus           int     // 0: one
 	level          string  // of an experiment that varies the number in flight; empty: the run stands alone
 }
 
@@ -126,7 +127,7 @@ func (run recorded) document() map[string]any {
 		return text
 	}
 	environment := map[string]any{
-		"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1, "quantization": "bf16", "kv_cache_dtype": "bf16",
+		"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": max(run.gpus, 1), "quantization": "bf16", "kv_cache_dtype": "bf16",
 		"engine": "vllm", "engine_version": "0.24.0", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
 	}
 	document := map[string]any{

@@ -488,9 +488,24 @@ func TestTheTableOfRunsSaysWhatTheHeadlineSays(t *testing.T) {
 		}
 	}
 	html = write(t, record(t, one, same), reports.Options{})
-	for _, want := range []string{"Nothing shows that the second run differs from the first", "~ median 1.00×"} {
+	for _, want := range []string{"Nothing shows that the second run differs from the first", "~ median 1.00× (1.00 to 1.00)"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page of two equal runs does not say %q", want)
+		}
+	}
+	html = write(t, record(t, one, same, slow), reports.Options{})
+	for _, want := range []string{"<h1>2 of 3 pairs of runs differ by more than chance</h1>", "1 of 2 runs differ from the first by more than chance",
+		"Of all 3 pairs 3 have an interval, and 2 differ by more than chance; one interval in ten misses. Not told apart: same and tp1."} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of three runs does not say %q, but %s", want, regexp.MustCompile(`Ratios are to the first[\s\S]*?</caption>`).FindString(html))
+		}
+	}
+	// As fast on twice the GPUs: of one GPU it is half.
+	slow.slowness, slow.gpus = 1, 2
+	html = write(t, record(t, one, slow), reports.Options{})
+	for _, want := range []string{"throughput a GPU 0.500×", "Output tokens<small>/s a GPU", "The numbers of GPUs differ", "0.500× (0.500 to 0.500)"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of two runs on one and on two GPUs does not say %q; it begins with %s", want, regexp.MustCompile(`<h1>[\s\S]*?</h1>`).FindString(html))
 		}
 	}
 }

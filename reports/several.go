@@ -64,7 +64,11 @@ func (p *page) comparisonFirst() (first, error) {
 			f.Headline = fmt.Sprintf("None of %d runs meets the SLO", judged)
 		}
 	case pair != "":
-		f.Headline = pair
+		c, err := p.compared(section{})
+		if err != nil {
+			return first{}, err
+		}
+		f.Headline = c.headline()
 	}
 	for _, run := range p.Runs[:min(len(p.Runs), mostNamed)] {
 		lede = append(lede, "<strong><bdi>"+esc(shortened(run.Name, 40))+"</bdi></strong>: "+esc(lowerFirst(run.headline())))
@@ -93,15 +97,18 @@ func (p *page) pair() (string, error) {
 func (p *page) pairBy(statistic string) (string, error) {
 	one, two := p.Runs[0], p.Runs[len(p.Runs)-1]
 	r, err := ask(p.ctx, p.db, "marts.run_pairs", `select
-    metric,
-    ratio,
-    is_different
-from marts.run_pairs
-where run_id = $1
-    and other_run_id = $2
-    and metric in ('ttft_s', 'tpot_s', 'output_token_per_s')
-    and statistic = case when metric = 'output_token_per_s' then 'mean' else $3 end
-order by metric desc`, one.ID, two.ID, statistic)
+    pairs.metric,
+    case when pairs.metric = 'output_token_per_s' then coalesce(one.gpus / two.gpus, 1) else 1 end as per_gpu,
+    pairs.ratio * per_gpu as ratio,
+    pairs.low_ratio * per_gpu > 1 or pairs.high_ratio * per_gpu < 1 as is_different
+from marts.run_pairs as pairs
+inner join staging.runs as one on one.run_id = pairs.run_id
+inner join staging.runs as two on two.run_id = pairs.other_run_id
+where pairs.run_id = $1
+    and pairs.other_run_id = $2
+    and pairs.metric in ('ttft_s', 'tpot_s', 'output_token_per_s')
+    and pairs.statistic = case when pairs.metric = 'output_token_per_s' then 'mean' else $3 end
+order by pairs.metric desc`, one.ID, two.ID, statistic)
 	if err != nil {
 		return "", err
 	}
@@ -114,6 +121,9 @@ order by metric desc`, one.ID, two.ID, statistic)
 			continue
 		}
 		name := "throughput"
+		if per, _ := number(r.At(i, "per_gpu")); per != 1 {
+			name = "throughput a GPU"
+		}
 		if metric != "output_token_per_s" {
 			name, latencies = said+strings.ToUpper(strings.TrimSuffix(metric, "_s")), latencies+1
 		}

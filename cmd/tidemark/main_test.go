@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -58,8 +59,11 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("DOCS", docs)
-			e.Setenv("SIM", startSimulator(e))
-			e.Setenv("SIM2", startSimulator(e))
+			sim, sim2 := startSimulator(e, ""), startSimulator(e, "")
+			e.Setenv("SIM_OTHER", startSimulator(e, "other"))
+			e.Setenv("SIM", sim)
+			e.Setenv("SIM2", sim2)
+			startRouters(e, sim, sim2)
 			for name, handler := range badServers {
 				server := httptest.NewServer(handler)
 				e.Defer(func() { server.CloseClientConnections(); server.Close() })
@@ -119,12 +123,13 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 // simulated is the demo's deployment, computed once per process.
 var simulated = sync.OnceValues(func() (vllmsim.Config, error) { return send.SimulatorOf(context.Background(), send.DemoDeployment) })
 
-// startSimulator serves it.
-func startSimulator(e *testscript.Env) string {
+// startSimulator serves it, under a name of its own if there is one.
+func startSimulator(e *testscript.Env, name string) string {
 	config, err := simulated()
 	if err != nil {
 		panic(err)
 	}
+	config.Model = cmp.Or(name, config.Model)
 	server, url, err := startServer(config)
 	if err != nil {
 		panic(err)

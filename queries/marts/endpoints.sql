@@ -1,10 +1,11 @@
--- One row per run and server that requests went to: how even the load was. Warm-up is left out.
+-- One row per run and server that requests went to: how even the load was. Warm-up is left out. Where a router names its replicas
+-- (replay --replica-header) these are the servers; a request without such a name stands under the address of the router, which counts for neither cv.
 --
 -- A run with one server has one row. Requests that were never sent went nowhere and are in no row.
 -- Kept per run.
 -- group: runs
 -- run_id              the replay
--- endpoint            base url
+-- endpoint            base url, or the replica as a router names it
 -- requests            requests that went to it
 -- request_ratio       of all that went anywhere
 -- failed              of them, failed
@@ -40,6 +41,7 @@ per_endpoint as (
     select
         run_id,
         went_to as endpoint,
+        bool_or(endpoint is not null) as is_named,
         count(*) as requests,
         count(*) filter (where failure is not null) as failed,
         count(ttft_s) filter (where is_success) as with_ttft,
@@ -79,12 +81,15 @@ select
     per_endpoint.p50_tpot_s,
     per_endpoint.cached_ratio,
     per_endpoint.in_flight_seconds / nullif(spans.length_s, 0) as mean_in_flight,
-    case when count(*) over of_run > 1 then stddev_pop(per_endpoint.requests) over of_run / avg(per_endpoint.requests) over of_run end
-        as request_cv,
     case
-        when count(*) over of_run > 1
-            then stddev_pop(per_endpoint.in_flight_seconds) over of_run
-                / nullif(avg(per_endpoint.in_flight_seconds) over of_run, 0)
+        when count(*) filter (where per_endpoint.is_named) over of_run > 1
+            then stddev_pop(per_endpoint.requests) filter (where per_endpoint.is_named) over of_run
+                / avg(per_endpoint.requests) filter (where per_endpoint.is_named) over of_run
+    end as request_cv,
+    case
+        when count(*) filter (where per_endpoint.is_named) over of_run > 1
+            then stddev_pop(per_endpoint.in_flight_seconds) filter (where per_endpoint.is_named) over of_run
+                / nullif(avg(per_endpoint.in_flight_seconds) filter (where per_endpoint.is_named) over of_run, 0)
     end as in_flight_cv
 from per_endpoint
 inner join spans on spans.run_id = per_endpoint.run_id

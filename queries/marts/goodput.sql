@@ -60,13 +60,6 @@ priced as (
     inner join staging.slo_objectives as own on own.run_id = outcomes.run_id and own.objective = 1
     left join staging.deployments on deployments.run_id = outcomes.run_id
     left join macros.prices() as prices on prices.gpu = deployments.gpu and prices.place = 1
-),
-
-sized as (
-    select
-        run_id,
-        case when not is_draft then coalesce(tensor_parallel_size, 1) * coalesce(deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1)) end as gpus
-    from staging.runs
 )
 
 select
@@ -89,6 +82,6 @@ select
     end as cost_per_million_accepted_tokens
 from outcomes
 inner join marts.runs on runs.run_id = outcomes.run_id
-inner join sized on sized.run_id = outcomes.run_id
+inner join staging.runs as sized on sized.run_id = outcomes.run_id
 inner join priced on priced.run_id = outcomes.run_id
 left join accepted on accepted.run_id = outcomes.run_id

@@ -10,7 +10,7 @@ with sides as (
         runs.warm_up_s,
         case when coalesce(runs.history, 'planned') <> 'answered' then fidelity.cached_ratio - coalesce(fidelity.planned_reuse_ratio, 0) end as foreign_ratio,
         cold.rule is not null as is_cold_start,
-        runs.tensor_parallel_size * coalesce(len(runs.endpoints), 1) as gpus,
+        runs.gpus,
         done.output_token_per_s
     from staging.runs
     inner join marts.runs as done on done.run_id = runs.run_id

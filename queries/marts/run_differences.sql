@@ -5,7 +5,10 @@
 -- Runs of one plan in one mode have one load. Other runs have one load if their source, its scaling, mode and cap agree, and if what was planned
 -- agrees within a tenth (or within three standard errors of so few requests): requests per second of an open loop, and mean lengths.
 --
--- cached_prompt_ratio is no setting but a result of earlier requests: the share of prompt tokens that the server says it had in its prefix
+-- got_tokens_ratio is no setting but a result: of one plan, the tokens that successful requests got, prompts and answers as the servers report them, over those
+-- that were asked for. Where the two differ by more than one in a thousand, they did not do the same work.
+--
+-- cached_prompt_ratio is a result of earlier requests: the share of prompt tokens that the server says it had in its prefix
 -- cache. A server that is warm from the first run makes the second one faster, so it stands here where the two differ by more than 0.03.
 -- group: runs
 -- run_id         the run from before
@@ -36,6 +39,7 @@ with runs as (
             {'kind': 'server', 'setting': 'gpu', 'value': gpu},
             {'kind': 'server', 'setting': 'simulates', 'value': simulates},
             {'kind': 'server', 'setting': 'engine', 'value': coalesce(engine, server_engine)},
+            {'kind': 'server', 'setting': 'class_models', 'value': class_models::varchar},
             {'kind': 'server', 'setting': 'servers', 'value': len(endpoints)::varchar},
             {'kind': 'client', 'setting': 'plan', 'value': plan_fingerprint[:8]},
             {'kind': 'client', 'setting': 'seed', 'value': seed::varchar},
@@ -175,6 +179,19 @@ differences as (
         and two.setting = one.setting
     where not pairs.is_one_plan
         and abs(ln(nullif(two.value, 0) / nullif(one.value, 0))) > greatest(0.1e0, 3 * sqrt(1 / one.requests + 1 / two.requests))
+    union all
+    select
+        pairs.run_id,
+        pairs.other_run_id,
+        'load',
+        'got_tokens_ratio',
+        round(one.got_tokens / one.asked_tokens, 5)::varchar,
+        round(two.got_tokens / two.asked_tokens, 5)::varchar
+    from pairs
+    inner join marts.routing as one on one.run_id = pairs.run_id
+    inner join marts.routing as two on two.run_id = pairs.other_run_id
+    where pairs.is_one_plan
+        and abs(one.got_tokens / one.asked_tokens - two.got_tokens / two.asked_tokens) > 1e-3
     union all
     select
         one.run_id,

@@ -3,7 +3,7 @@
 -- group: trust
 -- seq          order in which they are read
 -- rule         its name
--- applies_to   what it is looked for in, between semicolons: 'run', 'result' of another tool, 'source' (a trace), 'series', 'comparison' of two runs
+-- applies_to   what it is looked for in, between semicolons: 'run', 'result' of another tool, 'source' (a trace), 'plan' before it is sent, 'series', 'comparison' of two runs
 -- wrong        what is wrong with it
 -- remedy       what to do
 -- source       the list of mistakes that it is from

@@ -41,7 +41,7 @@
 -- read_count               socket reads that brought them; fewer than chunks: some came together
 -- http_status              of the answer; null without one
 -- finish_reason            of the stream; null where the server said none
--- endpoint                 base url that it went to; null where the run had one only
+-- endpoint                 base url that it went to, or the replica that a router names; null where the run had one base url and nothing names a replica
 -- server_ttft_s            the server's own time, from scheduled to the first token, seconds; null where it does not say
 -- server_queue_s           the server's own time in its queue, seconds
 -- server_tpot_s            the server's own time from the first token to the last / (received_tokens - 1), seconds

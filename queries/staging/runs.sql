@@ -39,6 +39,7 @@
 -- drain_waited_s           how long that was waited for, seconds
 -- running_before           requests that the server ran when it was asked first
 -- endpoints                base urls that were sent to
+-- class_models             the model that a class asked for instead of served_model, by class; null: none
 -- series_id                runs of one experiment share it; null: the run stands alone, as are the next nine
 -- series_name              name of the experiment
 -- hypothesis               what it is to show
@@ -66,6 +67,7 @@
 -- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
+-- gpus                     of all base urls together; null for a draft
 -- is_complete              the run ended by itself
 -- has_ended                it wrote its result: by itself, or stopped by the user; false while it runs and after a kill
 -- reported_sent            requests sent, as counted while it ran; null after a kill
@@ -118,6 +120,7 @@ select
         nullif((runs.document -> '$.target.base_urls')::varchar[], []),
         case when runs.document ->> '$.target.base_url' is not null then [runs.document ->> '$.target.base_url'] end
     ) as endpoints,
+    (runs.document -> '$.target.models')::map(varchar, varchar) as class_models,
     nullif(runs.document ->> '$.series.id', '') as series_id,
     runs.document ->> '$.series.name' as series_name,
     runs.document ->> '$.series.hypothesis' as hypothesis,
@@ -163,6 +166,10 @@ select
     ), '') as simulates,
     nullif(runs.document ->> '$.environment.gpu', '') is null
         or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
+    case
+        when not is_draft
+            then coalesce(runs.deployment.tensor_parallel_size, 1) * coalesce(runs.deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1))
+    end as gpus,
     coalesce(runs.document ->> '$.status', '') = 'done' as is_complete,
     coalesce(runs.document ->> '$.status', '') in ('done', 'interrupted', 'aborted')
         and (runs.document ->> '$.result.is_valid') is not null as has_ended,

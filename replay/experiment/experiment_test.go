@@ -100,6 +100,37 @@ func TestEachRepeatDrawsAnew(t *testing.T) {
 	}
 }
 
+// Rows that alternate go forwards in the first repeat and backwards in the next. A row's name is no option, and what belongs to the
+// address that is sent to is no second setting.
+func TestRowsAlternate(t *testing.T) {
+	f := parsed(t, `schema: tidemark.experiment/1
+name: routers
+hypothesis: the second router is faster
+send: gtc-multiturn
+order: alternate
+rows:
+  - {name: turns, base-url: "http://a:1", metrics-url: ["http://r1:1/metrics"]}
+  - {name: prefix, base-url: "http://b:1", metrics-url: ["http://r2:1/metrics"]}
+  - {name: least, base-url: "http://c:1"}
+repeats: 3
+`)
+	var order []string
+	for _, s := range f.Steps() {
+		order = append(order, fmt.Sprintf("%s %d %v %v", s.Value, s.Repeat, s.Options["seed"], s.Options["name"]))
+	}
+	want := []string{"turns 0 <nil> <nil>", "prefix 0 <nil> <nil>", "least 0 <nil> <nil>", "least 1 2 <nil>", "prefix 1 2 <nil>", "turns 1 2 <nil>",
+		"turns 2 3 <nil>", "prefix 2 3 <nil>", "least 2 3 <nil>"}
+	if !reflect.DeepEqual(order, want) {
+		t.Errorf("%q", order)
+	}
+	if varied := f.Varied(); !reflect.DeepEqual(varied, []string{"base-url"}) {
+		t.Errorf("varied %q", varied)
+	}
+	if _, err := Parse([]byte(strings.Replace(rates, "repeats: 2", "repeats: 2\norder: alternate", 1))); err == nil || !strings.Contains(err.Error(), "stop_after_not_met") {
+		t.Error(err)
+	}
+}
+
 func TestTheStopRuleEndsBetweenRows(t *testing.T) {
 	p := &player{outcomes: []Outcome{Met, NotMet, Met}}
 	play(t, parsed(t, rates), filepath.Join(t.TempDir(), "log"), p)

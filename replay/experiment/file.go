@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,7 +27,9 @@ type File struct {
 	Options  map[string]any
 	Variable string // the option that the rows set; empty where each row names its own
 	Repeats  int    // of each row; default 1
-	SLO      string // path of an SLO file
+	// Alternates says that each repeat goes through all rows, in turn forwards and backwards, so that what drifts in time falls on all rows alike.
+	Alternates bool
+	SLO        string // path of an SLO file
 	// StopAfterNotMet ends the experiment after so many rows in succession did not meet the SLO; 0:
 	// never.
 	StopAfterNotMet int
@@ -85,7 +88,7 @@ func Parse(text []byte) (File, error) {
 const most = 1_000_000
 
 func (f *File) read(root *yamlfile.Node) error {
-	var named string
+	var named, order string
 	err := yamlfile.Fields{
 		"schema":             yamlfile.OneOf(&named, schema),
 		"name":               yamlfile.Text(&f.Name),
@@ -95,6 +98,7 @@ func (f *File) read(root *yamlfile.Node) error {
 		"options":            yamlfile.Map(&f.Options),
 		"variable":           yamlfile.Text(&f.Variable),
 		"rows":               yamlfile.Each(f.addRow),
+		"order":              yamlfile.OneOf(&order, "rows", "alternate"),
 		"repeats":            yamlfile.Whole(&f.Repeats, 1, most),
 		"slo":                yamlfile.Text(&f.SLO),
 		"stop_after_not_met": yamlfile.Whole(&f.StopAfterNotMet, 0, most),
@@ -103,10 +107,11 @@ func (f *File) read(root *yamlfile.Node) error {
 	if err != nil {
 		return err
 	}
+	f.Alternates = order == "alternate"
 	return yamlfile.Require("", root, "schema", "name", "hypothesis", "send", "rows")
 }
 
-// addRow reads a value of the variable, or a map of options.
+// addRow reads a value of the variable, or a map of options, of which name is what the row is called.
 func (f *File) addRow(where string, node *yamlfile.Node) error {
 	r := row{line: node.Line}
 	read := yamlfile.Text(&r.value)
@@ -114,6 +119,10 @@ func (f *File) addRow(where string, node *yamlfile.Node) error {
 		read = yamlfile.Map(&r.options)
 	}
 	err := read(where, node)
+	if name, isNamed := r.options["name"]; isNamed {
+		r.value = fmt.Sprint(name)
+		delete(r.options, "name")
+	}
 	f.rows = append(f.rows, r)
 	return err
 }
@@ -141,6 +150,8 @@ func (f *File) settle() error {
 		return errors.New("name: small letters, digits, - _ and . only: it names files")
 	case f.StopAfterNotMet > 0 && f.SLO == "":
 		return errors.New("stop_after_not_met: needs an slo")
+	case f.StopAfterNotMet > 0 && f.Alternates:
+		return errors.New("stop_after_not_met: judges whole rows, which order: alternate ends only with the last repeat")
 	}
 	for i := range f.rows {
 		r := &f.rows[i]
@@ -207,7 +218,7 @@ func merged(options, over map[string]any) map[string]any {
 }
 
 // Varied are the options that differ between rows. More than one makes a confounded experiment: an
-// effect cannot be attributed to either.
+// effect cannot be attributed to either. What belongs to the address that is sent to does not count beside it.
 func (f File) Varied() []string {
 	names := map[string]bool{}
 	for _, r := range f.rows {
@@ -219,22 +230,36 @@ func (f File) Varied() []string {
 			}
 		}
 	}
+	if names["base-url"] {
+		delete(names, "metrics-url")
+		delete(names, "replica-header")
+	}
 	return slices.Sorted(maps.Keys(names))
 }
 
 // Steps are all repeats of all rows, in the order in which they are done. All repeats of a row come
-// before the next row, because the stop rule judges whole rows. Each repeat has a seed of its own, the same in every row: what is drawn anew
-// shows how far chance reaches, and rows are compared over the same traffic. A plan file is sent as it is.
+// before the next row, because the stop rule judges whole rows, unless rows alternate. Each repeat has a seed of its own, the same in every row: what
+// is drawn anew shows how far chance reaches, and rows are compared over the same traffic. A plan file is sent as it is.
 func (f File) Steps() []Step {
 	var steps []Step
-	for i, r := range f.rows {
+	for i := range f.rows {
 		for repeat := range f.Repeats {
-			options := merged(f.Options, r.options)
-			if repeat > 0 && !strings.HasSuffix(f.Send, ".zst") {
-				options["seed"] = seedOf(options) + repeat
-			}
-			steps = append(steps, Step{Row: i, Repeat: repeat, Value: r.value, Options: options})
+			steps = append(steps, f.step(i, repeat))
 		}
 	}
+	if f.Alternates {
+		slices.SortStableFunc(steps, func(a, b Step) int {
+			return cmp.Or(cmp.Compare(a.Repeat, b.Repeat), (1-2*(a.Repeat%2))*cmp.Compare(a.Row, b.Row))
+		})
+	}
 	return steps
+}
+
+func (f File) step(i, repeat int) Step {
+	r := f.rows[i]
+	options := merged(f.Options, r.options)
+	if repeat > 0 && !strings.HasSuffix(f.Send, ".zst") {
+		options["seed"] = seedOf(options) + repeat
+	}
+	return Step{Row: i, Repeat: repeat, Value: r.value, Options: options}
 }

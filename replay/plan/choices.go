@@ -20,12 +20,14 @@ type Choices struct {
 	Speed       float64       // 2 plays twice as fast: due and think times are divided by it; 0 is 1
 	Thin        float64       // share of sessions that is kept, in (0, 1]; 0 is 1
 	Thicken     float64       // sessions played for each one in the source, at least 1; 0 is 1
-	Duration    time.Duration // requests due at or after it are left out; 0: no limit
-	Limit       int64         // at most so many requests; 0: no limit
-	MaxModelLen int           // prompt and output tokens the server can hold; 0: not checked
-	Lengths     string        // "" as they are, or LengthsMean: every request has the average ones
-	Overlong    string        // what happens to longer ones: "refuse" (the default), "drop" or "cap"
-	Seed        uint64        // of what is drawn: sessions kept and cloned, offsets of clones
+	// WithoutClass leaves out the requests of a class; the others stay where they are.
+	WithoutClass string
+	Duration     time.Duration // requests due at or after it are left out; 0: no limit
+	Limit        int64         // at most so many requests; 0: no limit
+	MaxModelLen  int           // prompt and output tokens the server can hold; 0: not checked
+	Lengths      string        // "" as they are, or LengthsMean: every request has the average ones
+	Overlong     string        // what happens to longer ones: "refuse" (the default), "drop" or "cap"
+	Seed         uint64        // of what is drawn: sessions kept and cloned, offsets of clones
 	// Mode is "open" (the default) or "sessions": due times are then the earliest a turn can be due, and Duration keeps
 	// the sessions that begin before it, whole.
 	Mode string
@@ -134,6 +136,8 @@ func (d *draft) passes(req Request) bool {
 		d.header.ZeroOutputDropped++
 	case req.InputTokens <= 0: // servers refuse an empty prompt
 		d.header.ZeroInputDropped++
+	case req.Class != "" && req.Class == d.choices.WithoutClass:
+		d.header.ClassDropped++
 	case uniform(d.choices.Seed, "thin", sessionKey(req), 0) >= d.choices.Thin:
 		d.header.ThinDropped++
 	default:
@@ -215,6 +219,9 @@ func (d *draft) fits(req *Request) bool {
 
 // refusal is the error of a plan that holds overlong requests; nothing has been sent then.
 func (d *draft) refusal() error {
+	if class := d.choices.WithoutClass; class != "" && d.header.ClassDropped == 0 {
+		return hint.Misuse("plan: no request is of the class %q, which was to be left out", class)
+	}
 	if d.refused == 0 {
 		return nil
 	}

@@ -40,14 +40,15 @@ type Header struct {
 	Requests          int64   `json:"requests"`
 	InputTokens       int64   `json:"input_tokens"`
 	OutputTokens      int64   `json:"output_tokens"`
-	DurationS         float64 `json:"duration_s"`          // when the last request is due
-	MeanRatePerS      float64 `json:"mean_rate_per_s"`     // (requests - 1) / (last due - first due); 0 when all are due at once
-	PeakRatePerS      float64 `json:"peak_rate_per_s"`     // most requests due within any one second, and never below the mean
-	BlockTokens       int     `json:"block_tokens"`        // 0: the source has no prefix blocks
-	SharedTokens      int64   `json:"shared_tokens"`       // prompt tokens whose blocks an earlier request had
-	ShortLastBlocks   int64   `json:"short_last_blocks"`   // prompts that leave what others had in a block too short to say its id
-	SourceRequests    int64   `json:"source_requests"`     // requests looked at before any choice
-	ThinDropped       int64   `json:"thin_dropped"`        // left out by thin
+	DurationS         float64 `json:"duration_s"`        // when the last request is due
+	MeanRatePerS      float64 `json:"mean_rate_per_s"`   // (requests - 1) / (last due - first due); 0 when all are due at once
+	PeakRatePerS      float64 `json:"peak_rate_per_s"`   // most requests due within any one second, and never below the mean
+	BlockTokens       int     `json:"block_tokens"`      // 0: the source has no prefix blocks
+	SharedTokens      int64   `json:"shared_tokens"`     // prompt tokens whose blocks an earlier request had
+	ShortLastBlocks   int64   `json:"short_last_blocks"` // prompts that leave what others had in a block too short to say its id
+	SourceRequests    int64   `json:"source_requests"`   // requests looked at before any choice
+	ThinDropped       int64   `json:"thin_dropped"`      // left out by thin
+	ClassDropped      int64   `json:"class_dropped,omitempty"`
 	ZeroOutputDropped int64   `json:"zero_output_dropped"` // without output in the source (it failed there): cannot be asked for
 	ZeroInputDropped  int64   `json:"zero_input_dropped"`  // without a prompt in the source
 	OverlongDropped   int64   `json:"overlong_dropped"`

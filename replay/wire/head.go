@@ -39,6 +39,16 @@ func ParseHead(text []byte) (Head, error) {
 	}, nil
 }
 
+// HeaderIn is the value of the first header of that name in a response head; empty where there is none.
+func HeaderIn(head []byte, name string) string {
+	for line := range bytes.Lines(head) {
+		if key, value, hasColon := bytes.Cut(line, []byte(":")); hasColon && strings.EqualFold(string(key), name) {
+			return string(bytes.TrimSpace(value))
+		}
+	}
+	return ""
+}
+
 // encodingOf leaves out the encoding that is none.
 func encodingOf(value string) string {
 	if strings.EqualFold(value, "identity") {

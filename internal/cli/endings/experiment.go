@@ -46,7 +46,11 @@ func Experiment(ctx context.Context, db *sql.DB, seriesID string, file experimen
 			text.Notes = append(text.Notes, fmt.Sprintf("each figure of an objective is that of the worst of %d repeats", file.Repeats))
 		}
 	}
-	return Text{text.Lead, text.Forms, append(text.Notes, knee(variable, levels)...)}, nil
+	rows, err := beside(ctx, db, file, done)
+	if err != nil {
+		return Text{}, fmt.Errorf("experiment %s: %w", file.Name, err)
+	}
+	return Text{append(text.Lead, rows...), text.Forms, append(text.Notes, knee(variable, levels)...)}, nil
 }
 
 // levelsOf puts together what the journal and the warehouse know of each level, in the order of the rows.

@@ -43,6 +43,7 @@ func (o *Choices) Flags() []cli.Flag {
 		&cli.StringFlag{Name: "lengths", Usage: "send each request with its `own` lengths or, as a control, all with the mean ones", Value: "own", Destination: &o.Lengths, Action: OneOf("lengths", "own", plan.LengthsMean)},
 		&cli.StringFlag{Name: "lengths-of", Usage: "of a source that has rates and no lengths: take those of `SOURCE`", Destination: &o.LengthsOf},
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone", Destination: &o.Class},
+		&cli.StringFlag{Name: "without-class", Usage: "leave out the requests of `CLASS`; the others stay where they are", Destination: &o.WithoutClass},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused", Destination: &o.MaxModelLen, Action: Fits("max-model-len", "above 1", func(n int) bool { return n > 1 })},
 		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse", Destination: &o.Overlong, Action: OneOf("overlong", "refuse", "drop", "cap")},
 		&cli.StringFlag{Name: "mode", Usage: "`open`, sessions or closed; open: each at its due time; sessions: a turn after the one before and its think time; closed: --max-concurrency in flight (default: as the plan was made, else open)", Destination: &o.Mode, Action: OneOf("mode", "open", "sessions", "closed")},
@@ -51,7 +52,7 @@ func (o *Choices) Flags() []cli.Flag {
 }
 
 // ofSources are the flags that choose from a source. A plan file has already chosen.
-var ofSources = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "lengths", "lengths-of", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong", "seed"}
+var ofSources = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "lengths", "lengths-of", "request-rate", "session-rate", "class", "without-class", "limit", "max-model-len", "overlong", "seed"}
 
 // GivenOf is the first flag that the user gave to choose from a source; empty: none.
 func (o *Choices) GivenOf(c *Call, except ...string) string {
@@ -66,6 +67,10 @@ func (o *Choices) Check(c *Call) error {
 	if other := c.Given("speed", "thin", "thicken"); o.RequestRate > 0 && other != "" {
 		return hint.Misuse("--request-rate and --%s exclude each other", other).
 			Hint("--request-rate thins or thickens by itself")
+	}
+	if o.RequestRate > 0 && o.WithoutClass != "" {
+		return hint.Misuse("--request-rate and --without-class exclude each other: the other classes would come faster").
+			Hint("thin or thicken by a factor, the same with the class and without it")
 	}
 	return c.Exclusive("thin", "thicken")
 }

@@ -26,7 +26,8 @@ import (
 // Target says where and how a plan is sent.
 type Target struct {
 	To                                      replay.Settings // what needs no reading
-	BaseURLs, Routes, Headers, MetricsURLs  cli.StringSlice
+	BaseURLs, Routes, Models                cli.StringSlice
+	Headers, MetricsURLs                    cli.StringSlice
 	SLO, Body, APIKeyFile, HeaderFile, Runs string // files, and the folder of the runs
 	maxFailures                             float64
 }
@@ -36,6 +37,8 @@ func (t *Target) Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "base-url", Usage: "the server, as `http://host:port`; again for each replica, which take turns", Destination: &t.BaseURLs},
 		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`", Destination: &t.Routes},
+		&cli.StringSliceFlag{Name: "class-model", Usage: "a class asks for a model of its own, as `CLASS=NAME`", Destination: &t.Models},
+		&cli.StringFlag{Name: "replica-header", Usage: "the header `NAME` in which a router says which replica answered", Destination: &t.To.ReplicaHeader},
 		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions", Destination: &t.To.Endpoint},
 		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves", Destination: &t.To.Model},
 		&cli.StringFlag{Name: "body", Usage: "add the fields of the JSON object in `FILE` to each request: sampling, an adapter, a schema", Destination: &t.Body},
@@ -106,7 +109,10 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	if settings.Headers, err = headersOf(t.Headers.Value(), t.HeaderFile); err != nil {
 		return settings, err
 	}
-	if settings.Routes, err = routesOf(t.Routes.Value()); err != nil {
+	if settings.Routes, err = byClass("route", "http://gpu1:8000", t.Routes.Value()); err != nil {
+		return settings, err
+	}
+	if settings.Models, err = byClass("class-model", "llama", t.Models.Value()); err != nil {
 		return settings, err
 	}
 	if settings.SLO, err = SLOOf(t.SLO); err != nil {
@@ -118,20 +124,20 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	return settings, hint.AsMisuse(settings.Check())
 }
 
-// routesOf reads CLASS=URL. A class goes to one server.
-func routesOf(lines []string) (map[string]string, error) {
-	routes := map[string]string{}
+// byClass reads CLASS=VALUE of a flag. A class has one value.
+func byClass(flag, example string, lines []string) (map[string]string, error) {
+	values := map[string]string{}
 	for _, line := range lines {
-		class, url, found := strings.Cut(line, "=")
-		if !found || class == "" || url == "" {
-			return nil, hint.Misuse("--route %q: not a class and a server", line).Hint("--route short=http://gpu1:8000")
+		class, value, found := strings.Cut(line, "=")
+		if !found || class == "" || value == "" {
+			return nil, hint.Misuse("--%s %q: not a class and what it has", flag, line).Hint("--%s short=%s", flag, example)
 		}
-		if _, twice := routes[class]; twice {
-			return nil, hint.Misuse("--route: class %q twice", class)
+		if _, twice := values[class]; twice {
+			return nil, hint.Misuse("--%s: class %q twice", flag, class)
 		}
-		routes[class] = url
+		values[class] = value
 	}
-	return routes, nil
+	return values, nil
 }
 
 // headersOf takes headers from flags and from a file. An error names none of their text: a line without a colon may be a

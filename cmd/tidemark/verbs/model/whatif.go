@@ -60,7 +60,7 @@ what it measured is shown too; other traffic needs --gpu and --catalog-model. Ex
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
   tidemark what-if azure-code --gpu H200 --catalog-model llama-3.1-70b --replicas 1,2,4`,
-		Flags:  f.TableFlags(slices.Concat(f.gridFlags(), f.ownFlags(), kit.Without(f.Choices.Flags(), "mode"))...),
+		Flags:  f.TableFlags(slices.Concat(f.gridFlags(), f.ownFlags(), kit.Without(f.Choices.Flags(), "mode", "without-class"))...),
 		Action: f.Do(f.run),
 	}
 }

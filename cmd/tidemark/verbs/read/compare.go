@@ -28,7 +28,8 @@ import (
 
 type compareFlags struct {
 	kit.Call
-	force bool
+	force        bool
+	withoutClass string
 	gateFlags
 }
 
@@ -39,13 +40,15 @@ func CompareCommand() *cli.Command {
 		Usage:     "what differs between two runs, with 90 % intervals",
 		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN)",
 		Description: `A change is AFTER over BEFORE; ~ means that no difference is shown. Runs of one
-plan are paired by request. Of repeats the unit is the run. Runs of other
-models, loads or origins are refused (exit 2).
+plan are paired by request, repeats by plan. Of repeats the unit is the run. Runs
+of other models, loads or origins, and of one plan that got other tokens, are
+refused (exit 2).
 
 Example:
   tidemark compare monday,tuesday,wednesday thursday,friday --json
   tidemark compare monday,tuesday thursday,friday --fail-if-worse 5%`,
 		Flags: f.TableFlags(append(f.gateFlags.flags(),
+			&cli.StringFlag{Name: "without-class", Usage: "leave `CLASS` out of both, of which one was sent without it: what it does to the others", Destination: &f.withoutClass},
 			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same", Destination: &f.force},
 		)...),
 		Action: f.Do(f.run),
@@ -65,7 +68,7 @@ func (f *compareFlags) run() error {
 		defer ready.close()
 	}
 	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		comparison, err := compared(ctx, w, before, after)
+		comparison, err := f.compared(ctx, w, before, after)
 		if err != nil {
 			return err
 		}
@@ -80,8 +83,10 @@ func (f *compareFlags) run() error {
 		for _, unusable := range append(rejected, comparison.Unusable...) {
 			f.Tell("%s", unusable)
 		}
-		if err := f.lint(ctx, w, comparison.Before[0], comparison.After[0]); err != nil {
-			return err
+		if f.withoutClass == "" { // lint knows the runs as they are
+			if err := f.lint(ctx, w, comparison.Before[0], comparison.After[0]); err != nil {
+				return err
+			}
 		}
 		if ready == nil {
 			return f.print(comparison, why, comparison.Results)
@@ -130,10 +135,20 @@ func (f *compareFlags) print(comparison analysis.Comparison, why string, forProg
 }
 
 // compared takes runs by their ids or names.
-func compared(ctx context.Context, w *warehouse.Warehouse, before, after []string) (analysis.Comparison, error) {
+func (f *compareFlags) compared(ctx context.Context, w *warehouse.Warehouse, before, after []string) (analysis.Comparison, error) {
 	ids, err := analysis.RunIDs(ctx, w.DB(), slices.Concat(before, after))
 	if err != nil {
 		return analysis.Comparison{}, err
+	}
+	if f.withoutClass != "" {
+		if len(ids) != 2 {
+			return analysis.Comparison{}, hint.Misuse("compare: --without-class compares one run with one other, and %d are named", len(ids))
+		}
+		comparison, said, err := analysis.CompareWithout(ctx, f.Warehouse, ids[0], ids[1], f.withoutClass)
+		if err == nil {
+			f.Remark("%s", said)
+		}
+		return comparison, err
 	}
 	return analysis.Compare(ctx, w.DB(), ids[:len(before)], ids[len(before):])
 }
@@ -200,6 +215,9 @@ func basisOf(comparison analysis.Comparison) string {
 	rows := kit.RowsOf(comparison.Results)
 	if len(rows) == 0 {
 		return "no metric has a value in both"
+	}
+	if len(comparison.Before)+len(comparison.After) > 2 && rows[0]["is_paired"] == true {
+		return fmt.Sprintf("%d plans that both sides were sent: paired by plan; a value is their geometric mean, and the interval is Student's over the ratios", len(comparison.Before))
 	}
 	if len(comparison.Before)+len(comparison.After) > 2 {
 		return fmt.Sprintf("%d and %d runs; a value is their geometric mean, and the interval is Welch's over the runs", len(comparison.Before), len(comparison.After))

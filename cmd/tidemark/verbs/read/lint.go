@@ -30,8 +30,8 @@ func LintCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "lint",
 		Usage:     "what is wrong with an experiment, and what to do",
-		ArgsUsage: "[RUN | RESULT | SOURCE | SERIES]...   (none: everything)",
-		Description: `Runs, results of other tools, traces and series. Of several runs the later ones
+		ArgsUsage: "[RUN | RESULT | SOURCE | PLAN | SERIES]...   (none: everything)",
+		Description: `Runs, results of other tools, traces, plan files (.zst) and series. Of several runs the later ones
 are also looked at beside the first. Exits 1 when a case fires.
 
 Example:

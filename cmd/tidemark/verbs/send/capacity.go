@@ -49,7 +49,7 @@ func (f *capacityFlags) isLive() bool { return len(f.BaseURLs.Value()) > 0 }
 
 func CapacityCommand() *cli.Command {
 	f := &capacityFlags{}
-	choices := kit.Without(f.Choices.Flags(), "speed", "thin", "thicken", "request-rate", "limit", "duration")
+	choices := kit.Without(f.Choices.Flags(), "without-class", "speed", "thin", "thicken", "request-rate", "limit", "duration")
 	target := kit.Without(f.Target.Flags(), "warm-up", "name", "note", "on-dead")
 	aSecond := func(flag string) func(*cli.Context, time.Duration) error {
 		return func(_ *cli.Context, d time.Duration) error {

@@ -65,7 +65,8 @@ cache. After an interrupt, the same command continues where it stopped. A
 locked warehouse does not end an experiment: its runs are kept and ingested
 later. Exit code 1: no row met the SLO or, without one, too many requests of
 some row failed; 3: some row has no valid run; 4: some run is not ingested
-yet.
+yet. Rows that were sent the same plans, such as routers, are compared with the
+first; "order: alternate" sends each repeat to all of them.
 
 Example file:
   schema: tidemark.experiment/1
@@ -325,7 +326,7 @@ func (p player) argsOfStep(step experiment.Step) []string {
 
 // playStep replays one step with the verb itself, as a user would.
 func (p player) playStep(ctx context.Context, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
-	if step.Repeat == 0 && len(p.file.Before) > 0 {
+	if (step.Repeat == 0 || p.file.Alternates) && len(p.file.Before) > 0 {
 		if err := p.runBefore(ctx, step.Value); err != nil {
 			return experiment.Result{}, err
 		}

@@ -148,6 +148,7 @@ func (f *planFlags) print(w io.Writer, made *plan.Plan, cost analysis.StepCost) 
 		count int64
 		what  string
 	}{
+		{h.ClassDropped, "dropped: of the class that was left out"},
 		{h.OverlongDropped, "dropped: longer than --max-model-len"},
 		{h.OverlongCut, "dropped with them: later turns of the same sessions"},
 		{h.OverlongCapped, "capped at --max-model-len"},

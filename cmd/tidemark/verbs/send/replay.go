@@ -258,6 +258,11 @@ func checkAgainstPlan(s replay.Settings, h plan.Header) error {
 			return err
 		}
 	}
+	for class := range s.Models {
+		if err := checkClass(h, "--class-model", class); err != nil {
+			return err
+		}
+	}
 	var slo analysis.SLO
 	if s.SLO != nil {
 		if err := json.Unmarshal(s.SLO, &slo); err != nil {
