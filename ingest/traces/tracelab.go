@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -84,6 +85,18 @@ func readTraceLab(d *read.Document, out *read.Rows) error {
 	})
 	t.end()
 	return err
+}
+
+// ReadTraceLabRounds reads them as another process writes them out of TraceLab's database.
+func ReadTraceLabRounds(d *read.Document, lines io.Reader, out *read.Rows) error {
+	rows, err := d.WithLines(lines)
+	if err == io.EOF { // a database without rounds
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return readTraceLab(rows, out)
 }
 
 // round adds one row.
