@@ -88,7 +88,7 @@ func ReadPoints(from io.Reader) (*Points, error) {
 			return nil, hint.Misuse("a header and no rows").Hint("each row is a configuration and its load")
 		}
 		if errors.Is(err, io.EOF) {
-			return points, nil
+			return points, points.unmodelled()
 		}
 		if err != nil {
 			return nil, pointsError(err)
@@ -146,6 +146,25 @@ func (p *Points) nameColumns() error {
 			return hint.Misuse("line 1: no column %q", name).Hint("did you mean %s? Columns of your own are copied, but need names that are not nearly ours", meant)
 		}
 		p.Unused = append(p.Unused, name)
+	}
+	return nil
+}
+
+// unmodelled refuses a row that asks for what no prediction has. Where a column says whether a row is disaggregated, sizes of its
+// parts beside it say nothing more: tables have them of all rows.
+func (p *Points) unmodelled() error {
+	isDisaggregated := func(name string) bool { return strings.Contains(columnSpelling(name), "disagg") }
+	says := slices.ContainsFunc(p.Header, isDisaggregated)
+	for column, name := range p.Header {
+		technique := hint.Unmodelled(name)
+		if technique == "" || says && technique == hint.Unmodelled("disagg") && !isDisaggregated(name) {
+			continue
+		}
+		for row, cells := range p.Rows {
+			if column < len(cells) && !slices.Contains([]string{"", "0", "false", "no", "none", "null", "off"}, strings.ToLower(strings.TrimSpace(cells[column]))) {
+				return hint.Misuse("line %d: %s: %s is not modelled", p.Lines[row], name, technique).Hint("leave the row out; %s", hint.MeasureUnmodelled)
+			}
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 var formats = []read.Format{
 	// By their first bytes: nothing else begins so.
 	parquetFormat,
+	duckDBFormat,
 	results.SQLite,
 
 	// Traces: a line, or a record, is one request of somebody's server.
@@ -36,6 +37,7 @@ var formats = []read.Format{
 	traces.Dynamo,
 	traces.Agentic,
 	traces.FreeInference,
+	traces.SwissAI,
 	traces.TraceLab,
 	traces.TraceLabSessions,
 	traces.Conversations,

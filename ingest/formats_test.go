@@ -60,6 +60,7 @@ func TestSources(t *testing.T) {
 		{"dynamo.jsonl", "dynamo,2026-04-27 18:00:00+00,true,ms,,64"},
 		{"aibrix.jsonl", "aibrix,,false,ms,,"},
 		{"agentic.json", "agentic,,false,s,,64"},
+		{"swissai.jsonl", "swissai,2025-10-01 08:00:00.25+00,true,datetime,no zone given, read as UTC,16"},
 	}
 	for _, c := range cases {
 		w := open(t)

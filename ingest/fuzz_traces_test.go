@@ -84,6 +84,12 @@ func FuzzTraceLab(f *testing.F) {
 			`{"session_id":"a","round_index":1,"prefix_tokens":64,"newly_append_tokens":0,"output_tokens":0,"timing_events":[{"event_type":"tool_result","timestamp":"1971-01-01T00:00:00Z"}]}`)
 }
 
+func FuzzSwissAI(f *testing.F) {
+	fuzzed(f, "swissai",
+		`{"created_at":"2025-10-01T08:00:00","finished_at":"2025-10-01T08:00:03","model":"m","reported_token_input":-1,"reported_token_output":4,"token_count":20,"bucket_ids":[7,8]}`,
+		`{"created_at":"1970-01-01","reported_token_input":1e3,"reported_token_output":-1}`+"\n"+`{"created_at":"2025-10-01T08:00:00Z","reported_token_input":5,"reported_token_output":4,"token_count":-1,"bucket_ids":[18446744073709551615]}`)
+}
+
 func FuzzTraceLabSessions(f *testing.F) {
 	fuzzed(f, "tracelab-sessions",
 		"session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,0,0,0,512,64,100\n0,0,1,576,128,64,9e12\n0,0,1,576,128,64,9e12\n",

@@ -34,7 +34,7 @@ var parquetFormat = read.Format{
 }
 
 func seesParquet(h *read.Head) string {
-	if !bytes.HasPrefix(h.Data, read.ParquetMagic) {
+	if !isParquet(h.Data) {
 		return ""
 	}
 	return "a Parquet file"
@@ -42,7 +42,8 @@ func seesParquet(h *read.Head) string {
 
 // parquetErrand is what the other process is told, as JSON in its environment.
 type parquetErrand struct {
-	Columns map[string]string `json:"columns"`
+	Columns  map[string]string `json:"columns"`
+	IsDuckDB bool              `json:"is_duckdb"` // TraceLab's database, and not Parquet
 }
 
 // parquetHead is what it answers before the rows.
@@ -53,17 +54,42 @@ type parquetHead struct {
 }
 
 func readParquet(d *read.Document, out *read.Rows) error {
-	file, err := onDisk(d)
+	return readApart(d, out, parquetErrand{Columns: d.Columns}, "Parquet", (*parquetChild).read)
+}
+
+// duckDBFormat reads TraceLab's database, in the other process as well.
+var duckDBFormat = read.Format{
+	Name:  "tracelab-duckdb",
+	Sees:  func(h *read.Head) string { return read.If(isDuckDB(h.Data), "a DuckDB file") },
+	Wants: "a DuckDB file with TraceLab's tables rounds and timing_events",
+	Kind:  "arrivals",
+	Read: func(d *read.Document, out *read.Rows) error {
+		return readApart(d, out, parquetErrand{IsDuckDB: true}, "DuckDB", (*parquetChild).readTraceLab)
+	},
+}
+
+func isParquet(head []byte) bool { return bytes.HasPrefix(head, read.ParquetMagic) }
+
+// isDuckDB knows the file by its magic, behind a checksum.
+func isDuckDB(head []byte) bool { return len(head) >= 12 && string(head[8:12]) == "DUCK" }
+
+// readApart reads a file in the other process.
+func readApart(d *read.Document, out *read.Rows, of parquetErrand, kind string, take func(*parquetChild, *read.Document, *read.Rows) error) error {
+	is := isParquet
+	if of.IsDuckDB {
+		is = isDuckDB
+	}
+	file, err := onDisk(d, is)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	other, err := startParquetChild(out, parquetErrand{d.Columns}, file)
+	other, err := startParquetChild(out, of, file)
 	if err != nil {
 		return err
 	}
-	err = other.read(d, out)
-	if ended := other.end(); ended != nil {
+	err = take(other, d, out)
+	if ended := other.end(kind); ended != nil {
 		return ended
 	}
 	return err
@@ -71,14 +97,14 @@ func readParquet(d *read.Document, out *read.Rows) error {
 
 // onDisk is the file itself, or what it unpacks to, in a file without a name, so
 // that nothing stays behind. Parquet is read from its end, so a pipe will not do.
-func onDisk(d *read.Document) (*os.File, error) {
+func onDisk(d *read.Document, is func(head []byte) bool) (*os.File, error) {
 	if sizeOf(d.Path) > 0 { // a pipe cannot be read twice
 		file, err := os.Open(d.Path)
 		if err != nil {
 			return nil, err
 		}
-		magic := make([]byte, len(read.ParquetMagic))
-		if _, err := io.ReadFull(file, magic); err == nil && bytes.Equal(magic, read.ParquetMagic) {
+		head := make([]byte, 12)
+		if _, err := io.ReadFull(file, head); err == nil && is(head) {
 			return file, nil
 		}
 		file.Close()
@@ -170,9 +196,26 @@ func (o *parquetChild) read(d *read.Document, out *read.Rows) error {
 	return traces.ReadColumns(d, head.Names, o.answer, out)
 }
 
+// readTraceLab takes the rounds of a database.
+func (o *parquetChild) readTraceLab(d *read.Document, out *read.Rows) error {
+	line, err := o.answer.ReadBytes('\n')
+	if err != nil {
+		return err // what it is, end tells
+	}
+	var head parquetHead
+	if err := json.Unmarshal(line, &head); err != nil {
+		return errors.New("the reader of DuckDB answers something else")
+	}
+	if !read.HasAll(head.Names, traceLabTables...) {
+		return hint.Errorf("a DuckDB file without TraceLab's tables rounds and timing_events").
+			Hint(`take in an export of its requests: duckdb FILE -c "copy (select * from TABLE) to 'requests.parquet'"`)
+	}
+	return traces.ReadTraceLabRounds(d, o.answer, out)
+}
+
 // end waits for the other process and says what became of it. If rows are left,
 // this process had enough, and that is not the other's fault.
-func (o *parquetChild) end() error {
+func (o *parquetChild) end(kind string) error {
 	_, err := o.answer.ReadByte()
 	hadEnough := err == nil
 	if hadEnough {
@@ -183,12 +226,12 @@ func (o *parquetChild) end() error {
 	var exit *exec.ExitError
 	switch {
 	case o.hung.Load():
-		return hint.Errorf("Parquet: no row for %v", longestSilence).Hint("write it again with another tool, or as CSV")
+		return hint.Errorf("%s: no row for %v", kind, longestSilence).Hint("write it again with another tool, or as CSV")
 	case err == nil || hadEnough:
 		return nil
 	case errors.As(err, &exit) && exit.ExitCode() == exitUnreadable:
-		return hint.Errorf("%s", "Parquet: "+strings.TrimSpace(o.said.String())).
+		return hint.Errorf("%s", kind+": "+strings.TrimSpace(o.said.String())).
 			Hint("check where it came from; write it again with another tool, or as CSV")
 	}
-	return hint.Errorf("Parquet: its reader was brought down by the file").Hint("write it again with another tool, or as CSV")
+	return hint.Errorf("%s: its reader was brought down by the file", kind).Hint("write it again with another tool, or as CSV")
 }

@@ -69,33 +69,75 @@ func runErrand(told string) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	for _, setting := range []string{
+	opening := []string{
 		"set memory_limit = '1GB'", "set threads = 2", "set temp_directory = ''", "set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
-		"set allowed_paths = ['" + foreignFile + "', '/dev/stdout']", "set enable_external_access = false", "set lock_configuration = true",
-	} {
+	}
+	if of.IsDuckDB { // attaching asks for more than the file: it comes before access ends
+		opening = append(opening, "attach '"+foreignFile+"' as lab (read_only)")
+	}
+	opening = append(opening, "set allowed_paths = ['"+foreignFile+"', '/dev/stdout']", "set enable_external_access = false", "set lock_configuration = true")
+	for _, setting := range opening {
 		if _, err := db.Exec(setting); err != nil {
 			return err
 		}
+	}
+	if of.IsDuckDB {
+		return rounds(db)
 	}
 	head, columns, err := lookAt(db, of)
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(head)
-	if err != nil {
+	if err := answer(head); err != nil || len(columns) == 0 {
 		return err
-	}
-	if _, err := os.Stdout.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	if len(columns) == 0 {
-		return nil
 	}
 	as := "json"
 	if read.HasAll(head.Names, hardware.KernelTableMarks...) {
 		as = "csv, header"
 	}
 	_, err = db.Exec(fmt.Sprintf("copy (select %s from read_parquet('%s')) to '/dev/stdout' (format %s)", strings.Join(columns, ", "), foreignFile, as))
+	return err
+}
+
+// answer writes the line before the rows.
+func answer(head parquetHead) error {
+	line, err := json.Marshal(head)
+	if err == nil {
+		_, err = os.Stdout.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// traceLabTables are what a TraceLab database has rounds in.
+var traceLabTables = []string{"rounds", "timing_events"}
+
+// rounds writes TraceLab's rounds as its JSON lines have them. round_pk is the order of those lines.
+func rounds(db *sql.DB) error {
+	var head parquetHead
+	found, err := db.Query("select table_name from duckdb_tables() where database_name = 'lab'")
+	if err != nil {
+		return err
+	}
+	defer found.Close()
+	for found.Next() {
+		var name string
+		if err := found.Scan(&name); err != nil {
+			return err
+		}
+		head.Names = append(head.Names, name)
+	}
+	if err := errors.Join(found.Err(), found.Close(), answer(head)); err != nil || !read.HasAll(head.Names, traceLabTables...) {
+		return err
+	}
+	_, err = db.Exec(`
+copy (
+    select r.session_id, round_index, round_id, provider, model, input_tokens_total, prefix_tokens, newly_append_tokens, output_tokens,
+           [{event_type: e.event_type, "timestamp": strftime(make_timestamp(e.at_us), '%Y-%m-%dT%H:%M:%S.%fZ')} for e in events] as timing_events
+    from lab.rounds r
+    left join (select round_pk, list({event_type: event_type, at_us: epoch_us("timestamp")} order by event_index) as events
+               from lab.timing_events group by round_pk) using (round_pk)
+    order by round_pk
+) to '/dev/stdout' (format json)`)
 	return err
 }
 

@@ -3,11 +3,14 @@
 package ingest_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 // What a table cannot say of rounds is said in the notes.
@@ -93,5 +96,66 @@ func TestTraceLabSample(t *testing.T) {
 		if got := lines(table(t, w, query)); got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
+	}
+}
+
+// TraceLab's database has the same rounds as its lines, and gives the same rows, by its own DB_SCHEMA.md.
+func TestTraceLabsDatabase(t *testing.T) {
+	lines := "../fixtures/traces/tracelab.jsonl"
+	path := filepath.Join(t.TempDir(), "trace.duckdb")
+	w := open(t)
+	for _, statement := range []string{
+		"attach '" + path + "' as lab",
+		`create table lab.rounds as select row_number() over () as round_pk, row_number() over () as ingest_seq, provider, session_id, round_index, round_id, model,
+			input_tokens_total, prefix_tokens, newly_append_tokens, output_tokens, timing_events
+			from read_json('` + lines + `', columns = {provider: 'varchar', session_id: 'varchar', round_index: 'bigint', round_id: 'varchar', model: 'varchar',
+			input_tokens_total: 'bigint', prefix_tokens: 'bigint', newly_append_tokens: 'bigint', output_tokens: 'bigint',
+			timing_events: 'struct(event_type varchar, "timestamp" varchar)[]'})`,
+		`create table lab.timing_events as select round_pk, i as event_index, timing_events[i].event_type as event_type, timing_events[i]."timestamp"::timestamp as "timestamp"
+			from lab.rounds, unnest(range(1, len(timing_events) + 1)) as r(i) order by hash(round_pk, i)`,
+		"alter table lab.rounds drop timing_events",
+		"create table lab.tool_calls (round_pk bigint, tool_index bigint)",
+		"detach lab",
+	} {
+		if _, err := w.DB().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rows = "select * exclude (source_id) from raw.arrivals left join raw.arrival_details using (source_id, line) order by line"
+	of, from := open(t), open(t)
+	want, got := load(t, of, lines, ingest.Options{}), load(t, from, path, ingest.Options{})
+	if a, b := fmt.Sprint(table(t, of, rows)), fmt.Sprint(table(t, from, rows)); a != b {
+		t.Errorf("got\n%s\nof the lines\n%s", b, a)
+	}
+	if got.Format != "tracelab-duckdb" || got.RowsKept != want.RowsKept || strings.Join(got.Notes, "\n") != strings.Join(want.Notes, "\n") {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := load(t, open(t), write(t, "trace.duckdb.zst", zstdOf(t, packed)), ingest.Options{}); again.RowsKept != want.RowsKept {
+		t.Errorf("packed: %+v", again)
+	}
+	refused(t, open(t), write(t, "cut.duckdb", packed[:len(packed)/2]), ingest.Options{}, "DuckDB: ")
+	damaged := append([]byte(nil), packed...)
+	for i := 4096 * 3; i < len(damaged); i += 97 {
+		damaged[i] ^= 0xff
+	}
+	refused(t, open(t), write(t, "damaged.duckdb", damaged), ingest.Options{}, "DuckDB: ")
+}
+
+// Another database is refused with what to do.
+func TestADatabaseOfSomethingElse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.duckdb")
+	w := open(t)
+	for _, statement := range []string{"attach '" + path + "' as lab", "create table lab.requests (t double)", "detach lab"} {
+		if _, err := w.DB().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := refused(t, open(t), path, ingest.Options{}, "a DuckDB file without TraceLab's tables rounds and timing_events")
+	if !strings.Contains(hint.Of(err), "requests.parquet") {
+		t.Errorf("hint %q", hint.Of(err))
 	}
 }

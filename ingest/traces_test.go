@@ -133,6 +133,8 @@ func TestConversationsAreRefused(t *testing.T) {
 			"conversations as WildChat has them: text without token counts"},
 		{"lmsys.jsonl", `{"conversation_id":"a","model":"m","conversation":[{"role":"user","content":"canary"}],"turn":1}` + "\n",
 			"conversations as LMSYS-Chat-1M has them: text without token counts and arrival times"},
+		{"cua.jsonl", `{"session_id":"a","messages":[{"role":"user","content":"canary"}],"tools":[],"output_length":352,"extra":{},"delay":null}`,
+			"rounds of an agent as H CUA has them: text without token counts of its prompts, screenshots included, and without arrival times"},
 	} {
 		err := refused(t, open(t), write(t, c.file, []byte(c.content)), ingest.Options{}, c.want)
 		if !strings.Contains(hint.Of(err), "tokenizer") || strings.Contains(fmt.Sprint(err), "canary") {

@@ -44,7 +44,7 @@ func TestReportOfResults(t *testing.T) {
 		says, nots []string
 	}{
 		{"a warehouse without runs is a report of its results", all,
-			[]string{"<bdi>2 results of other tools</bdi>", "<h1>2 results of other tools</h1>", "Results of aiperf, vllm-bench-serve", "TPOT was measured by more than one definition"}, []string{"toy<i>", "other<b>", "Sources and fingerprints"}},
+			[]string{"<bdi>2 results of other tools</bdi>", "<h1>2 results of other tools</h1>", "Results of aiperf, vllm-bench-serve", "TPOT was measured by more than one definition", "They are of 2 kinds of tool, model, deployment and workload"}, []string{"The highest throughput", "At most", "toy<i>", "other<b>", "Sources and fingerprints"}},
 		{"the answer comes first, then what cannot be", known,
 			[]string{"The highest throughput is 900 output tokens per second, at 8 in flight. TPOT is",
 				"1 measurement decoded faster than the memory allows", "llama-3.1-8b on 1 x H100"}, []string{"more than one definition", "--environment"}},

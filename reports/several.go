@@ -214,7 +214,8 @@ where search_id = $1`, p.Searches[0])
 	return first{Headline: tight(answer)}, m, nil
 }
 
-// resultsFirst is that of results of other tools: the highest throughput among them.
+// resultsFirst is that of results of other tools: the highest throughput among them, where they are of one tool, model, deployment
+// and workload.
 func (p *page) resultsFirst() (first, mast, error) {
 	m := mast{Name: fmt.Sprintf("%d results of other tools", len(p.Sources))}
 	if len(p.Sources) == 1 {
@@ -223,7 +224,7 @@ func (p *page) resultsFirst() (first, mast, error) {
 	r, err := ask(p.ctx, p.db, "marts.points", `select
     max(output_token_per_s) as best_per_s,
     arg_max(coalesce(max_concurrency || ' in flight', macros.figures(request_rate_per_s) || ' requests/s', load), output_token_per_s) as load,
-    count(distinct concat_ws(' ', model, gpu, tensor_parallel_size, engine)) as kinds
+    count(distinct concat_ws(' ', tool, model, gpu, tensor_parallel_size, engine, workload)) as kinds
 from marts.points
 where list_contains($1, source_name)`, p.Sources)
 	if err != nil {

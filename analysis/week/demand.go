@@ -23,6 +23,7 @@ type demand struct {
 	Output  lengths      `json:"output"`
 	Copies  []copies     `json:"copies"`
 	Counted *weekCounts  `json:"counted,omitempty"` // nil: all of it is single requests
+	Agents  *Agents      `json:"agents,omitempty"`  // nil: no request names its session
 }
 
 // demandHour is what arrived in the hour of that place in the week. An hour that a source covers and nothing arrived in has no row: whether
@@ -140,6 +141,9 @@ from macros.service_demand('requests', 'counts', 'lengths', %[3]d) as demand`, c
 	}
 	d.withholdBursts(a.parts)
 	d.Copies = a.copied
+	if d.Agents, err = a.agents(ctx); err != nil {
+		return d, err
+	}
 	if len(rates) == 0 {
 		d.Counted = nil
 		return d, nil
@@ -150,6 +154,25 @@ from macros.service_demand('requests', 'counts', 'lengths', %[3]d) as demand`, c
 	}
 	d.mixLengths()
 	return d, nil
+}
+
+// agents counts the week's sessions; nil where no request names one. A session that lies in two weeks counts in both.
+func (a adder) agents(ctx context.Context) (*Agents, error) {
+	var g Agents
+	err := a.conn.QueryRowContext(ctx, a.with(`select
+    count(distinct requests.session_key),
+    count(*),
+    count(details.think_s),
+    quantile_cont(details.think_s, 0.5),
+    quantile_cont(details.think_s, 0.9)
+from requests
+inner join raw.arrivals using (source_id, line)
+left join raw.arrival_details as details using (source_id, line)
+where arrivals.session_id is not null`)).Scan(&g.Sessions, &g.Rounds, &g.Waits, &g.P50WaitS, &g.P90WaitS)
+	if err != nil || g.Sessions == 0 {
+		return nil, err
+	}
+	return &g, nil
 }
 
 // withholdBursts leaves out how uneven the five minutes are of which a counter says less than what was spread over them between two looks: Poisson

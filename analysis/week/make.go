@@ -176,6 +176,7 @@ func (m *maker) addUpWeeks() error {
 		return m.hintOfData(m.noData("has no covered hour in"))
 	}
 	r.Fullest, r.Classes, r.FailedRequests = w.demand.Fullest, w.demand.Classes, w.demand.failed()
+	r.Agents = w.demand.Agents
 	r.Shape.Cells = w.demand.Cells
 	for _, b := range before {
 		sums := added(b.week, b.hours)
@@ -286,7 +287,7 @@ func (m *maker) samplesOf(week service.Week, d demand) (samples []byte, err erro
 }
 
 // demandVersion changes when the same rows would be added up to something else, or another sample would be drawn of an hour.
-const demandVersion = 9
+const demandVersion = 10
 
 // demandKey names the rows that the demand of a week rests on.
 func demandKey(week service.Week, parts []part) (key string, ids []int64) {

@@ -48,6 +48,7 @@ type Report struct {
 	Fullest         *Minute   `json:"fullest"` // minute with the most requests
 	// FailedRequests failed or have no answer: they are demand, and no length and no rehearsal has them.
 	FailedRequests int64    `json:"failed_requests"`
+	Agents         *Agents  `json:"agents,omitempty"` // nil: no request names its session
 	Commands       Commands `json:"commands"`
 	Verdict        Verdict  `json:"verdict"`
 	LeadUntil      string   `json:"lead_until,omitempty"` // the week in which an order made now serves; empty: at once
@@ -204,6 +205,15 @@ type Sums struct {
 	IsMet            *bool      `json:"is_met"`               // production's SLO; nil: not known
 	BrokenHours      int        `json:"broken_hours"`         // hours in which production broke the SLO
 	Sentence         string     `json:"sentence"`             // the headline
+}
+
+// Agents are the sessions of a week: calls that belong together, such as those of an agent with tools between them.
+type Agents struct {
+	Sessions int64    `json:"sessions"`
+	Rounds   int64    `json:"rounds"`     // requests that name a session
+	Waits    int64    `json:"waits"`      // of these, requests whose wait after the answer before them is known
+	P50WaitS *float64 `json:"p50_wait_s"` // from an answer to the next round: tools and people
+	P90WaitS *float64 `json:"p90_wait_s"`
 }
 
 // Change of a figure against the week before, over the hours that both cover.

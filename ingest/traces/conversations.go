@@ -5,7 +5,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Conversations refuses conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M.
+// Conversations refuses conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M, and the
+// computer-use agent of H (h_cua_perf), whose rounds have waits and lengths of answers.
 // They do not say how many tokens a turn has, and most do not say when it came.
 // Both would have to be invented here, so the file is refused with what is missing,
 // and with what to do.
@@ -26,6 +27,8 @@ func seesConversations(h *read.Head) string {
 		return "conversations as WildChat has them"
 	case h.IsLines() && h.Has("conversation", "conversation_id"), h.ElementHas("conversation", "conversation_id"):
 		return "conversations as LMSYS-Chat-1M has them"
+	case h.IsLines() && h.Has("session_id", "messages", "output_length"):
+		return "rounds of an agent as H CUA has them"
 	}
 	return ""
 }
@@ -34,6 +37,9 @@ func seesConversations(h *read.Head) string {
 func refuseConversations(d *read.Document, _ *read.Rows) error {
 	h := read.NewHead(d.First.Data, d.Base())
 	missing := "token counts and arrival times"
+	if h.Has("session_id", "messages", "output_length") {
+		missing = "token counts of its prompts, screenshots included, and without arrival times"
+	}
 	if h.Has("timestamp") || h.ElementHas("timestamp") {
 		missing = "token counts"
 	}

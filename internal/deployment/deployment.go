@@ -52,6 +52,11 @@ func Read(from io.Reader) (d Deployment, err error) {
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(&d)
 	var wrong *json.UnmarshalTypeError
+	if err != nil {
+		if _, name, isUnknown := strings.Cut(err.Error(), "unknown field "); isUnknown && hint.Unmodelled(strings.Trim(name, `"`)) != "" {
+			return d, hint.Misuse("%s: %s is not modelled", name, hint.Unmodelled(strings.Trim(name, `"`))).Hint(hint.MeasureUnmodelled)
+		}
+	}
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("%s: a %s stands where a %s is needed", wrong.Field, wrong.Value, map[reflect.Kind]string{reflect.String: "text", reflect.Int: "whole number", reflect.Float64: "number", reflect.Struct: "list of fields in braces"}[wrong.Type.Kind()])
 	} else if err == nil && decoder.More() {

@@ -34,6 +34,8 @@ func (f Fields) Read(where string, node *Node) error {
 		key, value := node.Content[i], node.Content[i+1]
 		read, known := f[key.Value]
 		switch {
+		case !known && hint.Unmodelled(key.Value) != "":
+			return Errorf(key, "%s%s: %s is not modelled; %s", prefixed(where), key.Value, hint.Unmodelled(key.Value), hint.MeasureUnmodelled)
 		case !known:
 			return Errorf(key, "%sunknown key %q; %sknown are %s", prefixed(where), key.Value, f.meant(key.Value), f.Names())
 		case seen[key.Value]:

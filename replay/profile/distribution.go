@@ -22,7 +22,7 @@ const (
 type Distribution struct {
 	of      column
 	kind    string
-	a, b    float64 // constant: a; uniform: a to b; lognormal: mu and sigma of ln; exponential: mean a; gamma: mean a, shape b
+	a, b    float64 // constant: a; uniform: a to b; lognormal: mu and sigma of ln; normal: mean a, deviation b; exponential: mean a; gamma: mean a, shape b
 	points  []point // quantiles
 	buckets []bucket
 	source  string
@@ -59,6 +59,7 @@ func (d *Distribution) quantile(lengths func(string) (*Lengths, error)) (quantil
 // unbounded has the law of each distribution, x as a function of the rank r:
 //
 //	lognormal    exp(mu + sigma z(r)), z the quantile of the standard normal distribution
+//	normal       mean + sd z(r), which min and max must keep from what cannot be
 //	exponential  -mean ln(1-r)
 //	gamma        the quantile of shape k and scale mean/k (gamma.go)
 //	quantiles    log-linear between the given points, log-normal beyond them
@@ -72,6 +73,8 @@ func (d *Distribution) unbounded(lengths func(string) (*Lengths, error)) (quanti
 		return d.uniform(), nil
 	case "lognormal":
 		return func(rank float64) float64 { return math.Exp(d.a + d.b*normalQuantile(rank)) }, nil
+	case "normal":
+		return func(rank float64) float64 { return d.a + d.b*normalQuantile(rank) }, nil
 	case "exponential":
 		return func(rank float64) float64 { return -d.a * math.Log1p(-rank) }, nil
 	case "gamma":

@@ -124,7 +124,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		{one("input_tokens", "{lognormal: {p50: 9}}"), "needs p50 and p95, or mu and sigma"},
 		{one("input_tokens", "{lognormal: {p50: 9, p95: 4}}"), "p95 is below p50"},
 		{one("input_tokens", "{constant: 9, uniform: {from: 1, until: 2}}"), "a second distribution next to"},
-		{one("input_tokens", "{min: 9}"), "needs one of constant, exponential, gamma, histogram, lognormal, quantiles, source, uniform"},
+		{one("input_tokens", "{min: 9}"), "needs one of constant, exponential, gamma, histogram, lognormal, normal, quantiles, source, uniform"},
 		{one("input_tokens", "{constant: 9, min: 20, max: 10}"), "max is below min"},
 		{one("input_tokens", "{histogram: [{from: 5, until: 5, count: 1}]}"), "input_tokens.histogram[0]: until must be above from"},
 		{one("input_tokens", "{histogram: [{from: 1, until: 5, count: 0}]}"), "the histogram has no counts"},

@@ -34,6 +34,7 @@ func (d *Distribution) read(where string, node *yamlfile.Node) error {
 		"constant":    d.value(&d.a),
 		"uniform":     d.readUniform,
 		"lognormal":   d.readLognormal,
+		"normal":      d.readNormal,
 		"quantiles":   d.readQuantiles,
 		"histogram":   yamlfile.Each(d.addBucket),
 		"exponential": d.readExponential,
@@ -202,6 +203,16 @@ func (d *Distribution) readExponential(where string, node *yamlfile.Node) error 
 	err := yamlfile.Fields{"mean": yamlfile.Number(&d.a, isMean, "above 0 and at most a billion")}.Read(where, node)
 	if err == nil && d.a == 0 {
 		err = yamlfile.Errorf(node, "%s: mean is missing", where)
+	}
+	return err
+}
+
+// readNormal takes a mean beyond the bounds too: that of the law before it is bounded.
+func (d *Distribution) readNormal(where string, node *yamlfile.Node) error {
+	d.a, d.b = math.NaN(), math.NaN()
+	err := yamlfile.Fields{"mean": yamlfile.Between(&d.a, -1e9, 1e9), "sd": yamlfile.Between(&d.b, 0, 1e9)}.Read(where, node)
+	if err == nil && (math.IsNaN(d.a) || math.IsNaN(d.b)) {
+		err = yamlfile.Errorf(node, "%s: needs mean and sd", where)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func demandView(f *facts) (any, string, error) {
 	figure.Tables = []table{f.days()}
 	figure.Queries = []string{f.ofHours("requests", "rate_per_s", "peak_rate_per_s", "input_tokens", "output_tokens", "is_missing")}
 	v := demand{Figure: figure, Classes: f.classes(), Gaps: f.gaps(), Notes: f.Notes}
-	v.Facts = keepFacts(fact{"Fullest minute", f.fullest()}, fact{"Burstiness", f.burstiness()}, fact{"Failed or without an answer", f.failed()})
+	v.Facts = keepFacts(fact{"Fullest minute", f.fullest()}, fact{"Sessions", f.sessions()}, fact{"Burstiness", f.burstiness()}, fact{"Failed or without an answer", f.failed()})
 	return v, figure.Title, nil
 }
 
@@ -101,6 +101,32 @@ func (f *facts) fullest() string {
 		return ""
 	}
 	return fmt.Sprintf("%s with %s (%s)", f.hour(f.Fullest.Start), counted(f.Fullest.Requests, "request"), rate(float64(f.Fullest.Requests)/60))
+}
+
+// sessions is how many there are, or which input would say it.
+func (f *facts) sessions() string {
+	if f.Agents == nil {
+		return "not known: no request names its session; a trace with session_id, turn and think times has them"
+	}
+	return f.agents() + f.outside()
+}
+
+// agents are the sessions of the week, their rounds and waits.
+func (f *facts) agents() string {
+	a := f.Agents
+	text := fmt.Sprintf("%s of %s rounds on average", counted(a.Sessions, "session"), figures(float64(a.Rounds)/float64(a.Sessions)))
+	if a.Waits == 0 || a.P50WaitS == nil || a.P90WaitS == nil {
+		return text + "; the waits between rounds are not known"
+	}
+	return text + fmt.Sprintf("; between rounds %s s pass at p50, %s s at p90", figures(*a.P50WaitS), figures(*a.P90WaitS))
+}
+
+// outside is how many requests name no session.
+func (f *facts) outside() string {
+	if rest := f.Sums.Requests - f.Agents.Rounds; rest > 0 {
+		return fmt.Sprintf("; %s name no session", counted(rest, "request"))
+	}
+	return ""
 }
 
 // failed is how many requests have no length.

@@ -55,6 +55,9 @@ func summaryOf(r *week.Report) told {
 		}
 		t.items = append(t.items, item)
 	}
+	if f.Agents != nil {
+		t.items = append(t.items, join("Sessions: ", bold(f.agents())))
+	}
 	d := document{facts: f}
 	t.foot = fmt.Sprintf("%s, %s. %s.", d.WeekInWords(), r.Zone(), d.Fleet())
 	if r.Version != "" {

@@ -108,6 +108,9 @@ func UsageError(c *cli.Context, err error) error {
 	switch said := err.Error(); {
 	case noSuchFlag.MatchString(said):
 		name := noSuchFlag.FindStringSubmatch(said)[1]
+		if technique := hint.Unmodelled(name); technique != "" {
+			return hint.Misuse("%s: --%s: %s is not modelled", verb, name, technique).Hint(hint.MeasureUnmodelled)
+		}
 		return hint.Misuse("%s: no flag --%s", verb, name).Hint("%s", meantFlag(c, name))
 	case noValue.MatchString(said):
 		return hint.Misuse("%s: flag needs an argument: --%s", verb, noValue.FindStringSubmatch(said)[1]).Hint("tidemark %s --help", verb)

@@ -250,7 +250,17 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 	if count > rowsPerPart {
 		to, options = temporary, options+", file_size_bytes '450MB', filename_pattern 'part-{i}', overwrite_or_ignore true"
 	}
-	if _, err := p.w.DB().ExecContext(ctx, fmt.Sprintf("copy (%s) to '%s' (%s)", rows, strings.ReplaceAll(to, "'", "''"), options)); err != nil {
+	write := func(options string) error {
+		_, err := p.w.DB().ExecContext(ctx, fmt.Sprintf("copy (%s) to '%s' (%s)", rows, strings.ReplaceAll(to, "'", "''"), options))
+		return err
+	}
+	if err = write(options); warehouse.IsOutOfMemory(err) {
+		// Rows of agents have hundreds of block ids each. A group of rows is held whole: smaller ones fit.
+		if err = errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, folderMode(p.mode))); err == nil {
+			err = write(options + ", row_group_size 8192")
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	files, err := os.ReadDir(temporary)

@@ -39,7 +39,7 @@ type sparing struct {
 // it calls attempt again without a limit, so attempt must begin and end its own transaction.
 func Sparingly(ctx context.Context, db *sql.DB, attempt func(context.Context) error) error {
 	err := attempt(context.WithValue(ctx, sparingKey{}, sparing{db, true}))
-	if isOutOfMemory(err) && ctx.Err() == nil {
+	if IsOutOfMemory(err) && ctx.Err() == nil {
 		err = attempt(context.WithValue(ctx, sparingKey{}, sparing{db, false}))
 	}
 	return err
@@ -58,7 +58,7 @@ func InLimitedMemory(ctx context.Context, db *sql.DB, work func() error) error {
 	setMemoryLimit(context.WithoutCancel(ctx), db, before)
 	var failed *duckdb.Error
 	isUnwritten := errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeIO
-	if (isOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
+	if (IsOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
 		err = work()
 	}
 	return err
@@ -94,7 +94,8 @@ func setMemoryLimit(ctx context.Context, db *sql.DB, limit string) {
 	_, _ = db.ExecContext(ctx, fmt.Sprintf("set memory_limit = '%s'", limit))
 }
 
-func isOutOfMemory(err error) bool {
+// IsOutOfMemory says that DuckDB needed more than its limit.
+func IsOutOfMemory(err error) bool {
 	var failed *duckdb.Error
 	return errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeOutOfMemory
 }

@@ -235,7 +235,7 @@ func (s *search) readWindow(path string) error {
 			s.window.Until.Round(time.Second), of, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
 	}
 	if len(q.Window) == 0 {
-		return hint.Misuse("capacity: no request in the window").Hint("choose another with --from and --until")
+		return hint.Misuse("capacity: no session begins in the window").Hint("a longer --window, another with --from and --until, or a plan of \"tidemark plan\", which is taken whole")
 	}
 	if q.Length = s.window.Length(); q.Mode == "open" && q.Length < time.Second {
 		return hint.Misuse("capacity: the window of %s is %s long: that is a burst, and no rate", s.what, show.Duration(q.Length.Seconds())).

@@ -37,6 +37,7 @@ type profileFlags struct {
 	kit.Call
 	draw                                         int64
 	class, histogram, source, fittedName, output string
+	catalogue                                    string
 	input, answers, cached                       string // quantiles of tokens
 	isYAML                                       bool
 	rate                                         *float64 // nil: the trace's own
@@ -52,8 +53,8 @@ func ProfileCommand() *cli.Command {
 		ArgsUsage: "list | keys | show NAME | fit | diff A B",
 		Description: `show draws a profile and compares the draw with what the profile asks for.
 keys prints a profile with every key and distribution there is, explained.
-fit makes one from quantiles, a histogram (--histogram) or an ingested trace
-(--source). diff says how far apart two workloads are: profiles, traces or
+fit makes one from quantiles, a histogram (--histogram), an ingested trace
+(--source) or a workload of inference-perf's catalogue (--catalogue). diff says how far apart two workloads are: profiles, traces or
 runs. A profile is a name of the list or a .yaml file.
 
 Example:
@@ -70,6 +71,7 @@ Example:
 			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had", Destination: &f.cached},
 			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out", Destination: &f.histogram},
 			&cli.StringFlag{Name: "source", Usage: "fit: an ingested `TRACE`'s lengths, rate and burstiness", Destination: &f.source},
+			&cli.StringFlag{Name: "catalogue", Usage: "fit: a config.json of inference-perf's workload-catalog. --output X.yaml also writes X.average.yaml, the same with average sizes, and X.slo.yaml, its objectives", Destination: &f.catalogue},
 			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)", Action: kit.Said(&f.rate)},
 			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted", Destination: &f.fittedName},
 			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1, Destination: &f.threshold},
@@ -89,7 +91,7 @@ func (f *profileFlags) run() error {
 	case len(names) != action.names:
 		return hint.Misuse("profile %s: %s", verb, action.wants).Hint("tidemark profile --help")
 	}
-	for _, flag := range strings.Fields("draw class yaml seed input-tokens output-tokens cached-tokens histogram source rate name threshold output") {
+	for _, flag := range strings.Fields("draw class yaml seed input-tokens output-tokens cached-tokens histogram source catalogue rate name threshold output") {
 		if f.IsGiven(flag) && !slices.Contains(strings.Fields(action.flags), flag) {
 			return hint.Misuse("profile %s: it has no use for --%s", verb, flag).Hint("tidemark profile --help-all says whose it is")
 		}
@@ -106,7 +108,7 @@ var profileActions = map[string]struct {
 	"list": {0, "takes no name", "", func(f *profileFlags, _ []string) error { return listProfiles(&f.Call) }},
 	"show": {1, "one name or file", "draw class yaml seed", func(f *profileFlags, names []string) error { return f.show(names[0]) }},
 	"keys": {0, "takes no name", "", func(f *profileFlags, _ []string) error { return writeProduct(&f.Call, profile.Keys()) }},
-	"fit": {0, "takes no name; --name gives it", "input-tokens output-tokens cached-tokens histogram source rate name output",
+	"fit": {0, "takes no name; --name gives it", "input-tokens output-tokens cached-tokens histogram source catalogue rate name output",
 		func(f *profileFlags, _ []string) error { return f.fit() }},
 	"diff": {2, "two workloads: profiles, traces or runs", "draw class threshold seed", func(f *profileFlags, names []string) error { return f.diff(names[0], names[1]) }},
 }
@@ -268,6 +270,9 @@ func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (prof
 }
 
 func (f *profileFlags) fit() error {
+	if f.catalogue != "" {
+		return f.fitCatalogue()
+	}
 	fitting, err := f.fitting()
 	if err != nil {
 		return err
@@ -285,6 +290,61 @@ func (f *profileFlags) fit() error {
 		f.Tell("profile fit: no --rate: 1/s is written")
 	}
 	return err
+}
+
+// fitCatalogue writes the profile of a workload of a catalogue, and beside it its control and its SLO.
+func (f *profileFlags) fitCatalogue() error {
+	if flag := f.Given("input-tokens", "output-tokens", "cached-tokens", "histogram", "source"); flag != "" {
+		return hint.Misuse("profile fit: --%s beside --catalogue, which has all lengths", flag).Hint("leave one out")
+	}
+	content, err := userfile.ReadAll(f.catalogue)
+	if err != nil {
+		return fmt.Errorf("profile fit: %w", err)
+	}
+	name, rate := f.fittedName, 1.0
+	if !f.IsGiven("name") {
+		name = catalogueName(f.catalogue)
+	}
+	if f.rate != nil {
+		rate = *f.rate
+	}
+	made, err := profile.FromCatalogue(name, content, rate)
+	if err != nil {
+		return hint.AsMisuse(fmt.Errorf("profile fit: %s: %w", f.catalogue, err))
+	}
+	for _, note := range made.Notes {
+		f.Tell("profile fit: %s", note)
+	}
+	if f.output == "-" {
+		return writeProduct(&f.Call, made.Profile)
+	}
+	base := strings.TrimSuffix(f.output, filepath.Ext(f.output))
+	for _, file := range []struct {
+		path, is string
+		text     []byte
+	}{{f.output, "profile", made.Profile}, {base + ".average.yaml", "the same with average sizes", made.Average}, {base + ".slo.yaml", "its objectives", made.SLO}} {
+		if file.text == nil {
+			f.Tell("profile fit: the file has no objectives: write an SLO file")
+			continue
+		}
+		if err := writeNew(file.path, file.text); err != nil {
+			return err
+		}
+		f.Tell("%s: %s", file.path, file.is)
+	}
+	return nil
+}
+
+// catalogueName is the workload's: the catalogue has a folder for each, or NAME.config.json.
+func catalogueName(path string) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".json"), "config")
+	if name = strings.Trim(name, "."); name != "" {
+		return name
+	}
+	if folder, err := filepath.Abs(filepath.Dir(path)); err == nil {
+		return filepath.Base(folder)
+	}
+	return "fitted"
 }
 
 // writeNew writes a file and refuses to overwrite one.
