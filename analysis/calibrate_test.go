@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -22,9 +23,7 @@ func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d deploymen
 	t.Helper()
 	do := func(statement string) {
 		t.Helper()
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	do(manifest(run, d, requests, `"is_simulated": false`))
 	e.cost = alteredCost(t, w, d, truth)
@@ -42,17 +41,12 @@ func alteredCost(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, 
 	t.Helper()
 	change := func(by string) {
 		for name, factor := range truth {
-			if _, err := w.DB().Exec(fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.DB().Exec(fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name)))(t)
 		}
 	}
 	change("*")
 	defer change("/")
-	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	return cost
 }
 
@@ -74,10 +68,7 @@ func TestConstantsOfAServerAreFoundBack(t *testing.T) {
 	server.EngineVersion = "0.18.0" // its host time is no part of a step that is hidden
 	alteredServer(t, w, "busy", server, truth, 1200, engine{perS: 6, input: 300, output: 400})
 	alteredServer(t, w, "idle", server, truth, 300, engine{perS: 1, input: 1000, output: 200})
-	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"busy", "idle"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(analysis.Calibrate(t.Context(), w.DB(), []string{"busy", "idle"}, someDay))(t)
 	found := map[string]bool{}
 	for _, one := range c.Constants {
 		factor := truth[one.Name]
@@ -101,9 +92,7 @@ func TestConstantsOfAServerAreFoundBack(t *testing.T) {
 
 func slowdown(t *testing.T, w *warehouse.Warehouse, run string) (ratio float64) {
 	t.Helper()
-	if err := w.DB().QueryRow("select slowdown_ratio from marts.tpot_gap_runs where run_id = ?", run).Scan(&ratio); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.DB().QueryRow("select slowdown_ratio from marts.tpot_gap_runs where run_id = ?", run).Scan(&ratio))
 	return ratio
 }
 
@@ -128,9 +117,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Keep(t.Context(), w.DB()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Keep(t.Context(), w.DB()))
 	kept := predict()
 	if want := "calibration 1 of run a"; kept[0].Calibration != want || kept[1].Calibration != "" || kept[2].Calibration != "" {
 		t.Errorf("got calibrations %q, %q, %q, want %q and none", kept[0].Calibration, kept[1].Calibration, kept[2].Calibration, want)
@@ -169,10 +156,7 @@ func TestExpertsAreCalibratedAsOne(t *testing.T) {
 	w := open(t)
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.18.0", MaxNumBatchedTokens: 8192}
 	alteredServer(t, w, "a", d, map[string]float64{"expert_time_ratio": 1.3}, 600, engine{perS: 4, input: 1500, output: 150})
-	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay))(t)
 	for _, one := range c.Constants {
 		if one.Name == "kv_bandwidth_ratio" && !strings.HasPrefix(one.Held, "as uncertain") {
 			t.Errorf("its cache is read, not multiplied: %+v", one)
@@ -234,10 +218,7 @@ insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, 
 select 'shared', seq, false, 100, 11, seq, seq, seq + 0.1, seq + 0.5, seq + 0.5, 11 from range(20) as numbers (seq)`, `
 insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
 select 'shared', unnest(range(1, 9)), 'server', 's', 'vllm:num_requests_running', '', 50`)
-	found, err := analysis.Diagnose(t.Context(), w.DB(), "shared")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(analysis.Diagnose(t.Context(), w.DB(), "shared"))(t)
 	if told := fmt.Sprint(found[0].Symptoms.Rows); !strings.Contains(told, "shared_server") || !strings.Contains(told, "of others in the server") {
 		t.Errorf("got %s, want a shared server", told)
 	}
@@ -265,10 +246,7 @@ func TestTimesThatAreNoBandwidth(t *testing.T) {
 	}
 	truth := map[string]float64{"layer_s": 1.2, "mla_layer_s": 1.2, "gemm_overhead_s": 1.2}
 	alteredServer(t, w, "a", d, truth, 100, engine{perS: 2, input: 500, output: 100})
-	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay))(t)
 	found := 0
 	for _, one := range c.Constants {
 		switch one.Term {
@@ -296,10 +274,8 @@ func TestConstantsAreFoundBackFromPoints(t *testing.T) {
 	slow := base
 	slow.Constants = map[string]float64{}
 	var built float64
-	if err := w.DB().QueryRow(`select constant.value from macros.constants_for('H200', 'vllm', '0.24.0', ['fp8'], '')
-		where name = 'weight_bandwidth_ratio' and format = 'fp8'`).Scan(&built); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.DB().QueryRow(`select constant.value from macros.constants_for('H200', 'vllm', '0.24.0', ['fp8'], '')
+		where name = 'weight_bandwidth_ratio' and format = 'fp8'`).Scan(&built))
 	slow.Constants["weight_bandwidth_ratio fp8"] = 0.9 * built
 	table := "concurrency,input_len,output_len,tpot_s,origin\n"
 	for _, clients := range []float64{1, 2, 4, 8, 16, 32} {
@@ -313,14 +289,8 @@ func TestConstantsAreFoundBackFromPoints(t *testing.T) {
 	}
 	table += "1,500,200,0.0001,\n1,500,200,,\n1,500,200,0.02,simulated\n"
 	for range 2 {
-		points, err := analysis.ReadPoints(strings.NewReader(table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := analysis.CalibratePoints(t.Context(), w.DB(), points, base, "points.csv", someDay)
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(analysis.ReadPoints(strings.NewReader(table)))(t)
+		c := must.Get(analysis.CalibratePoints(t.Context(), w.DB(), points, base, "points.csv", someDay))(t)
 		if c.Points != 6 || len(c.Warnings) != 3 {
 			t.Errorf("%d points, want 6; left out: %q, want three reasons", c.Points, c.Warnings)
 		}
@@ -332,9 +302,7 @@ func TestConstantsAreFoundBackFromPoints(t *testing.T) {
 		if c.After.Median > 0.01 || c.Before.Median < 0.04 {
 			t.Errorf("off by %.3f before and %.3f after; want more than 0.04, less than 0.01", c.Before.Median, c.After.Median)
 		}
-		if err := c.Keep(t.Context(), w.DB()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Keep(t.Context(), w.DB()))
 	}
 	kept, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{Deployment: denseOnTwo, Load: analysis.Load{Clients: 4, InputTokens: 500, OutputTokens: 200}}})
 	if err != nil || kept[0].Calibration != "calibration 2 of points.csv" {

@@ -3,16 +3,14 @@ package analysis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 )
 
 // serverFit is a fit of serverConstants to runs. at has the logarithm of each free constant over its prior.
@@ -201,7 +199,7 @@ func (f *serverFit) residuals(ctx context.Context, at []float64) (all []float64,
 // slopes are the derivatives of the residuals by each logarithm, from plays to both sides.
 func (f *serverFit) slopes(ctx context.Context) ([][]float64, error) {
 	slopes := make([][]float64, len(f.free))
-	return slopes, parallel(len(f.free), func(a int) error {
+	return slopes, parallel.Do(len(f.free), func(a int) error {
 		by := min(0.2, serverConstants[f.free[a]].spread)
 		if f.covariance != nil {
 			by = max(0.01, min(by, math.Sqrt(f.covariance[a][a])))
@@ -221,25 +219,6 @@ func (f *serverFit) slopes(ctx context.Context) ([][]float64, error) {
 		}
 		return nil
 	})
-}
-
-// parallel does n things, as many at once as there are processors.
-func parallel(n int, do func(i int) error) error {
-	failed, places := make([]error, n), make(chan int)
-	var work sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		work.Go(func() {
-			for i := range places {
-				failed[i] = do(i)
-			}
-		})
-	}
-	for i := range n {
-		places <- i
-	}
-	close(places)
-	work.Wait()
-	return errors.Join(failed...)
 }
 
 // loss is twice the negative logarithm of how likely it all is, less what does not change. Far residuals count linearly (pseudo-Huber loss, Charbonnier et al. 1997).
@@ -325,7 +304,7 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 		grown         float64
 	}
 	best, ends, loss := make([]place, len(f.known)), make([][2]float64, len(f.known)), f.loss(f.after, f.at)
-	err = parallel(len(f.known), func(n int) error {
+	err = parallel.Do(len(f.known), func(n int) error {
 		way := f.way(f.known[n])
 		along := times(f.covariance, way)
 		deviation := math.Sqrt(dot(way, along))

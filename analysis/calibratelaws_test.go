@@ -15,6 +15,7 @@ import (
 	vllm "tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/stat"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
@@ -135,10 +136,7 @@ func TestHiddenLaws(t *testing.T) {
 func calibrateHidden(t *testing.T, d deployment.Deployment, law hiddenLaw, other func(analysis.PlayedClass)) analysis.Calibration {
 	t.Helper()
 	w := open(t)
-	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	requests, _, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -149,18 +147,12 @@ func calibrateHidden(t *testing.T, d deployment.Deployment, law hiddenLaw, other
 	load := mixedLoad(law.seed)
 	warehousetest.Put(t, w, manifest("calibration", d, len(requests), `"is_simulated": false`), playedRows(t, "calibration", settings, requests),
 		manifest("other", d, len(load), `"is_simulated": false`), playedRows(t, "other", settings, load))
-	c, err := analysis.CalibrateServer(t.Context(), w.DB(), []string{"calibration"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(analysis.CalibrateServer(t.Context(), w.DB(), []string{"calibration"}, someDay))(t)
 	constants := map[string]float64{}
 	for _, one := range c.Constants {
 		constants[strings.TrimSuffix(one.Name+" "+one.Format, " *")] = one.Value
 	}
-	classes, err := analysis.PlayRun(t.Context(), w.DB(), "other", constants)
-	if err != nil {
-		t.Fatal(err)
-	}
+	classes := must.Get(analysis.PlayRun(t.Context(), w.DB(), "other", constants))(t)
 	other(classes[0])
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -22,10 +23,7 @@ import (
 func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	w := open(t)
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
-	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	requests, takes, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +33,7 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	}
 	truth := map[string]float64{"layer_s": 1.08, "mixed_prompt_ratio": 0.9, "admission_s": 0.6, "send_token_s": 1.3}
 	warehousetest.Put(t, w, manifest("other", d, len(requests), `"is_simulated": false`), playedRows(t, "other", rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true}, requests))
-	c, err := analysis.CalibrateServer(t.Context(), w.DB(), []string{"other"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(analysis.CalibrateServer(t.Context(), w.DB(), []string{"other"}, someDay))(t)
 	var outside []string
 	for _, one := range c.Constants {
 		factor, isAltered := truth[one.Name]

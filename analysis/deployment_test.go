@@ -13,6 +13,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -83,10 +84,7 @@ func TestStepCostIsTheMacros(t *testing.T) {
 		{GPU: "H200", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2},                      // experts and windows
 		{GPU: "H200", CatalogModel: "deepseek-v3.2", TensorParallelSize: 8},                     // sparse attention
 	} {
-		cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cost := must.Get(analysis.LoadStepCost(context.Background(), w.DB(), d))(t)
 		worst := worstStep(t, w, d, cost)
 		if worst > 0.005 {
 			t.Errorf("%s on %d x %s: a step is %.2f %% from the macros, want 0.5 %%", d.CatalogModel, d.TensorParallelSize, d.GPU, 100*worst)
@@ -102,10 +100,7 @@ func TestStepCostIsTheMacros(t *testing.T) {
 // step by step as the formulas say, to show that grid and macros are not both wrong.
 func TestStepCostByHand(t *testing.T) {
 	w := open(t)
-	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"}))(t)
 	weights := 2 * 7.504658432e9 / (3.35e12 * 0.87)
 	multiply := 2 * 7.504658432e9 / (989e12 * 0.84)
 	kv := 1000 * 131072 / (3.35e12 * 0.90)
@@ -119,10 +114,7 @@ func TestStepCostByHand(t *testing.T) {
 // 16 requests of 1,000 prompt and 80 answer tokens: with each step a fifth of a prompt joins, and all wait for it.
 func TestTPOTOfAMix(t *testing.T) {
 	w := open(t)
-	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"}))(t)
 	alone := cost.Seconds(16, 16*1040, 16*1040, 0, 0, 0)
 	prompt := cost.Seconds(16, 16*1040, 16*1040, 1000, 1, 500_000) - alone
 	for _, c := range []struct{ cached, output, want float64 }{
@@ -156,14 +148,11 @@ func worstStep(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, co
 		steps = append(steps, fmt.Sprintf("(%d, %d, %d, %d, %d, %d, %g::double)", len(steps), decode, contextTokens, windowTokens, prefill, chunks, pairs))
 		got = append(got, cost.Seconds(decode, contextTokens, windowTokens, prefill, chunks, pairs))
 	}
-	table, err := answers.Query(context.Background(), w.DB(), `
+	table := must.Get(answers.Query(context.Background(), w.DB(), `
 select macros.engine_step_s(d, step.decode, step.context, step.windowed, step.prefill, step.chunks, step.pairs)
 from macros.deployment(?::json) as d
 cross join (values `+strings.Join(steps, ", ")+`) as step (seq, decode, context, windowed, prefill, chunks, pairs)
-order by step.seq`, d.SQL())
-	if err != nil {
-		t.Fatal(err)
-	}
+order by step.seq`, d.SQL()))(t)
 	worst := 0.0
 	for i, row := range table.Rows {
 		worst = max(worst, math.Abs(got[i]/row[0].(float64)-1))

@@ -10,21 +10,19 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // A figure in no mart never fires anything; a figure that no rule and no table names is work for nothing.
 func TestEveryFigureOfARuleIsWorkedOut(t *testing.T) {
 	w := warehousetest.Open(t)
-	figures, err := answers.Query(t.Context(), w.DB(), `
+	figures := must.Get(answers.Query(t.Context(), w.DB(), `
 select figure, 'condition' from staging.symptom_conditions
 union
 select times_figure, 'factor' from staging.symptom_conditions where times_figure is not null
 union
-select figure, 'dictionary' from staging.evidence_figures`)
-	if err != nil {
-		t.Fatal(err)
-	}
+select figure, 'dictionary' from staging.evidence_figures`))(t)
 	marts := readAll(t, "evidence_load", "evidence_prompts", "evidence_server", "evidence_decode", "evidence_between", "evidence_steps", "evidence_points", "evidence_metrics")
 	for _, row := range figures.Rows {
 		if !strings.Contains(marts, "{'figure': '"+row[0].(string)+"'") {
@@ -51,10 +49,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 		"an unknown role":           "select symptom from staging.symptom_conditions where role not in ('needs', 'unless', 'confirms')",
 		"an unknown kind":           "select symptom from staging.symptoms where kind not in ('invalid', 'problem', 'by design')",
 	} {
-		found, err := answers.Query(t.Context(), w.DB(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(answers.Query(t.Context(), w.DB(), query))(t)
 		if len(found.Rows) > 0 {
 			t.Errorf("%s: %v", what, found.Rows)
 		}
@@ -64,10 +59,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 // How busy a GPU looks is context: no symptom may fire on it.
 func TestNoVerdictDependsOnUtilization(t *testing.T) {
 	w := warehousetest.Open(t)
-	found, err := answers.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(answers.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'"))(t)
 	if len(found.Rows) > 0 {
 		t.Errorf("rules look at utilization: %v", found.Rows)
 	}
@@ -83,10 +75,7 @@ func TestEverySymptomHasACase(t *testing.T) {
 		t.Fatal("no cases: ", err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		_, want, _ := strings.Cut(string(text), "-- want.csv --\n")
 		cases[name], all = want, all+want
 	}
@@ -95,10 +84,7 @@ func TestEverySymptomHasACase(t *testing.T) {
 			t.Errorf("%s has no run without a symptom", name)
 		}
 	}
-	symptoms, err := answers.Query(t.Context(), w.DB(), "select symptom from staging.symptoms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	symptoms := must.Get(answers.Query(t.Context(), w.DB(), "select symptom from staging.symptoms"))(t)
 	for _, row := range symptoms.Rows {
 		if !regexp.MustCompile(`[, ]` + row[0].(string) + `\b`).MatchString(all) {
 			t.Errorf("%s fires in no case", row[0])
@@ -110,10 +96,7 @@ func readAll(t *testing.T, marts ...string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, name := range marts {
-		text, err := os.ReadFile("../queries/marts/" + name + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../queries/marts/" + name + ".sql"))(t)
 		b.Write(text)
 	}
 	return b.String()

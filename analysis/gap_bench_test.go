@@ -9,25 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
 // A million requests of one run, ten a second with about twenty decoding, each with its chunks: every request
 // beside its floor, its prediction and the terms of it, and one run of a few beside the million.
 func BenchmarkGapOfAMillionRequests(b *testing.B) {
-	w, err := warehouse.Open(context.Background(), filepath.Join(b.TempDir(), "million.duckdb"), warehouse.ReadWrite)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(context.Background(), filepath.Join(b.TempDir(), "million.duckdb"), warehouse.ReadWrite))(b)
 	defer w.Close()
 	for _, statement := range []string{millionRequests, "checkpoint"} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(b)
 	}
-	if err := warehouse.Refresh(b.Context(), w.DB()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, warehouse.Refresh(b.Context(), w.DB()))
 	for b.Loop() {
 		for _, question := range []struct{ unit, query string }{
 			{"requests-s", everyColumn + "marts.tpot_gap) as gaps"},
@@ -35,9 +29,7 @@ func BenchmarkGapOfAMillionRequests(b *testing.B) {
 		} {
 			start := time.Now()
 			var answer sql.NullFloat64
-			if err := w.DB().QueryRow(question.query).Scan(&answer); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, w.DB().QueryRow(question.query).Scan(&answer))
 			b.ReportMetric(time.Since(start).Seconds(), question.unit)
 		}
 	}

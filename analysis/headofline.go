@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
@@ -85,5 +86,5 @@ func knownClasses(requests []plan.Request) (text string) {
 		return "none: these requests have no classes"
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%q", names)
+	return strings.Join(names, ", ")
 }

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 )
 
 func TestFitSubtractsWeightsFirst(t *testing.T) {
@@ -185,9 +186,7 @@ func TestLacksKVHeads(t *testing.T) {
 		{"latent", `{"model_type": "deepseek_v3", "num_attention_heads": 128, "kv_lora_rank": 512}`, false},
 	} {
 		path := filepath.Join(folder, "config.json")
-		if err := os.WriteFile(path, []byte(test.config), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(test.config), 0o644))
 		for _, model := range []string{path, folder} {
 			if lacks, err := analysis.LacksKVHeads(context.Background(), w.DB(), model); err != nil || lacks != test.lacks {
 				t.Errorf("%s, %s: got %v, %v, want %v", test.what, model, lacks, err, test.lacks)

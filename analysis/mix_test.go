@@ -3,26 +3,15 @@
 package analysis_test
 
 import (
-	"iter"
 	"math"
 	"testing"
 	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
-
-// coming yields requests as a plan does.
-func coming(requests ...plan.Request) iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
 
 // every is n alike requests, a second of which brings perS.
 func every(n int, perS float64, r plan.Request) []plan.Request {
@@ -44,14 +33,11 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 // Two requests in four seconds: 1000 tokens, 600 of them cached, then 4000; answers of 100 and 300. While they decode, contexts are
 // 1050 and 4150, and the longer answer counts three times: (100 * 1050 + 300 * 4150) / 400 = 3375.
 func TestMixKeepsWhatMeansLose(t *testing.T) {
-	requests := coming(
-		plan.Request{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
-		plan.Request{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
-	)
-	mix, err := analysis.MixOf(requests, analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := plan.Each([]plan.Request{
+		{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
+		{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
+	})
+	mix := must.Get(analysis.MixOf(requests, analysis.MixChoice{}))(t)
 	if len(mix.Parts) != 2 || len(mix.Answers) != 2 {
 		t.Fatalf("got %d parts and %d answers, want 2 and 2", len(mix.Parts), len(mix.Answers))
 	}
@@ -75,10 +61,7 @@ func TestMixKeepsWhatMeansLose(t *testing.T) {
 		{"so do long prompts", analysis.MixChoice{InputAbove: 1000}, 0.125},
 		{"and short ones", analysis.MixChoice{InputUpTo: 1000}, 0.125},
 	} {
-		mix, err := analysis.MixOf(requests, test.choice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mix := must.Get(analysis.MixOf(requests, test.choice))(t)
 		within(t, test.what, mix.RequestsPerS, test.want, 1e-9)
 	}
 	if _, err := analysis.MixOf(requests, analysis.MixChoice{Class: "none"}); err == nil {
@@ -94,17 +77,14 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 	for _, due := range []int{0, 1, 2, 3, 8} {
 		requests = append(requests, plan.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
 	}
-	mix, err := analysis.MixOf(coming(requests...), analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix := must.Get(analysis.MixOf(plan.Each(requests), analysis.MixChoice{}))(t)
 	within(t, "cv of the gaps", mix.ArrivalCV, math.Sqrt(3)/2, 1e-9)
 }
 
 // 300 requests over 100 s, then 300 over 25 s: of 20 parts of 6.25 s the quick ones bring 12/s where the mean is 4.8/s, 2.5 times.
 func TestMixFindsTheBusiestTime(t *testing.T) {
 	steady := every(600, 5, plan.Request{InputTokens: 10, OutputTokens: 10})
-	mix, err := analysis.MixOf(coming(steady...), analysis.MixChoice{})
+	mix, err := analysis.MixOf(plan.Each(steady), analysis.MixChoice{})
 	if err != nil || mix.Busiest != (queueing.Busiest{}) {
 		t.Errorf("a steady rate: got %+v (%v), want none", mix.Busiest, err)
 	}
@@ -112,10 +92,7 @@ func TestMixFindsTheBusiestTime(t *testing.T) {
 	for i := range quick {
 		quick[i].Due += 100 * time.Second
 	}
-	mix, err = analysis.MixOf(coming(append(slow, quick...)...), analysis.MixChoice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix = must.Get(analysis.MixOf(plan.Each(append(slow, quick...)), analysis.MixChoice{}))(t)
 	within(t, "ratio", mix.Busiest.RateRatio, 2.5, 0.02)
 	within(t, "length", mix.Busiest.LengthS, 6.25, 0.01)
 }

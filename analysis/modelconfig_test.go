@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 )
 
 // toyConfig has 78,336 parameters: attention 16,384, MLP 49,152, two heads of 6,400.
@@ -19,13 +20,9 @@ const toyConfig = `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size"
 func checkpoint(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "toy")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	return folder
 }

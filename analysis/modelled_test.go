@@ -9,6 +9,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	model "tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 )
 
 // One question for many limits: each engine must be the one that is asked for alone, its step time beyond the largest captured graph too.
@@ -18,14 +19,8 @@ func TestAModellerAsksOnceForAllLimits(t *testing.T) {
 	steps := []model.Step{{DecodeSequences: 8, ContextTokens: 8000}, {DecodeSequences: 8, ContextTokens: 8000, PrefillTokens: 100, PrefillChunks: 1}, {DecodeSequences: 8, ContextTokens: 8000, PrefillTokens: 2000, PrefillChunks: 2}}
 	for _, limits := range [][2]int{{0, 0}, {16, 2048}, {64, 0}, {512, 4096}} {
 		d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0", MaxNumSeqs: limits[0], MaxNumBatchedTokens: limits[1]}
-		got, err := modeller.Of(t.Context(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(modeller.Of(t.Context(), d))(t)
+		cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 		want := cost.Engine()
 		if got.Deployment != cost.Deployment || got.Engine.MaxNumSeqs != want.MaxNumSeqs || got.Engine.MaxNumBatchedTokens != want.MaxNumBatchedTokens || got.Engine.KVBlocks != want.KVBlocks {
 			t.Errorf("%v: %+v of %+v, want %+v", limits, got.Engine, got.Deployment, want)

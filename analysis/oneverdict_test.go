@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/proof/must"
 )
 
 // Whatever spoils a run or its SLO, all places that judge it say the same: the verdict with its objectives, the list of runs, what is
@@ -35,21 +36,11 @@ func TestARunHasOneVerdict(t *testing.T) {
 	)
 	ctx := context.Background()
 	// judge attaches the file, which one process opens once only: it gets a copy.
-	if _, err := w.DB().Exec("checkpoint"); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec("checkpoint"))(t)
+	text := must.Get(os.ReadFile(w.Path()))(t)
 	file := filepath.Join(t.TempDir(), "copy.duckdb")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	brief, err := analysis.RunsInBrief(ctx, w.DB())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
+	brief := must.Get(analysis.RunsInBrief(ctx, w.DB()))(t)
 	listed := map[any]string{}
 	for _, row := range brief.Records() {
 		listed[row["id"]] = fmt.Sprint(row["verdict"])
@@ -63,10 +54,7 @@ func TestARunHasOneVerdict(t *testing.T) {
 		{"few", analysis.Undecided, "80 samples"},
 		{"cut", analysis.Undecided, "the run was stopped before its end"},
 	} {
-		verdict, err := analysis.JudgeSLO(ctx, w.DB(), c.run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict := must.Get(analysis.JudgeSLO(ctx, w.DB(), c.run))(t)
 		if verdict.Outcome != c.want || !strings.Contains(verdict.FirstLine(), c.why) {
 			t.Errorf("%s: JudgeSLO says %s (%s), want %s with %q", c.run, verdict.Outcome, verdict.FirstLine(), c.want, c.why)
 		}

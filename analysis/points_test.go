@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 func TestReadPoints(t *testing.T) {
@@ -26,10 +27,7 @@ func TestReadPoints(t *testing.T) {
 		}
 	}
 
-	points, err := analysis.ReadPoints(strings.NewReader("\ufeffGPU, tp ,note\r\nH100,2,\"two\nlines, and a \"\"quote\"\"\"\r\n\r\nH200,4,\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(analysis.ReadPoints(strings.NewReader("\ufeffGPU, tp ,note\r\nH100,2,\"two\nlines, and a \"\"quote\"\"\"\r\n\r\nH200,4,\r\n")))(t)
 	if len(points.Rows) != 2 || points.Rows[0][2] != "two\nlines, and a \"quote\"" || points.Lines[1] != 5 {
 		t.Errorf("ReadPoints: got %q in lines %v", points.Rows, points.Lines)
 	}
@@ -72,10 +70,7 @@ func TestPointOfARow(t *testing.T) {
 		{"none kept of none", "acceptance_rate", "0", func(p *analysis.Point) { p.AcceptanceRate = new(0e0) }, ""},
 		{"text for a number", "input_len", "many", nil, "input tokens: many is not a number"},
 	} {
-		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n")))(t)
 		got, err := points.Point(0, base)
 		if test.err != "" {
 			wantError(t, err, test.err, "")
@@ -107,10 +102,7 @@ func TestMeasuredOfARow(t *testing.T) {
 		{"tpot_ms,gpu", "13.5", math.NaN()},
 		{"gpu", "H100", math.NaN()},
 	} {
-		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n")))(t)
 		if got := points.TPOT(0); got != test.want && !(math.IsNaN(got) && math.IsNaN(test.want)) {
 			t.Errorf("TPOT of %s %s: got %v, want %v", test.header, test.row, got, test.want)
 		}
@@ -121,10 +113,7 @@ func TestMeasuredOfARow(t *testing.T) {
 func TestColumnsOfPointsAreReadOrNamed(t *testing.T) {
 	read := func(text string) (*analysis.Points, error) { return analysis.ReadPoints(strings.NewReader(text)) }
 	const row = "H100,llama-3.1-8b,600GB/s,128,100,50,4,mine\n"
-	points, err := read("gpu,model,hbm-bandwidth,--max-num-seqs,Input-Len,output_len,concurrency,note\n" + row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(read("gpu,model,hbm-bandwidth,--max-num-seqs,Input-Len,output_len,concurrency,note\n" + row))(t)
 	if p, err := points.Point(0, analysis.Point{}); err != nil || p.HBMBytesPerS != 600e9 || p.MaxNumSeqs != 128 || p.InputTokens != 100 {
 		t.Errorf("got %+v, %v", p, err)
 	}
@@ -143,10 +132,7 @@ func TestColumnsOfPointsAreReadOrNamed(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
-	points, err = read("gpu,model,concurrency,tpot_ms\nH100,llama-3.1-8b,4,9\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	points = must.Get(read("gpu,model,concurrency,tpot_ms\nH100,llama-3.1-8b,4,9\n"))(t)
 	if err := points.CheckColumns(analysis.Point{}); err == nil || !hint.IsMisuse(err) || !strings.Contains(err.Error(), "input_len, output_len") {
 		t.Errorf("got %v", err)
 	}

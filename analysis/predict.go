@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 )
 
 // Many predictions at once. The bandwidth model is in SQL (queries/macros/load.sql, step.sql): a load makes
@@ -231,23 +231,16 @@ func fillByDeployment(ctx context.Context, db *sql.DB, deployments []askedDeploy
 // thread. Each part writes to places of its own in into; only the map of answered places is shared and needs the lock.
 func fillInParts(ctx context.Context, db *sql.DB, rows deploymentRow, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	var mu sync.Mutex
-	var working sync.WaitGroup
-	var failed error
-	free := make(chan struct{}, runtime.NumCPU())
 	answered := map[int]bool{}
-	for part := range slices.Chunk(asked, atOnce) {
-		free <- struct{}{}
-		working.Go(func() {
-			defer func() { <-free }()
-			of, err := fillPredictions(ctx, db, rows, part, into)
-			mu.Lock()
-			defer mu.Unlock()
-			maps.Copy(answered, of)
-			failed = errors.Join(failed, err)
-		})
-	}
-	working.Wait()
-	return answered, failed
+	parts := slices.Collect(slices.Chunk(asked, atOnce))
+	err := parallel.Do(len(parts), func(i int) error {
+		of, err := fillPredictions(ctx, db, rows, parts[i], into)
+		mu.Lock()
+		defer mu.Unlock()
+		maps.Copy(answered, of)
+		return err
+	})
+	return answered, err
 }
 
 // whyNot says why the model does not know a deployment.

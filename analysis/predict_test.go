@@ -13,16 +13,14 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 func catalogue(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Catalogue(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Catalogue(context.Background()))(t)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -38,14 +36,10 @@ func point(change ...func(*analysis.Point)) analysis.Point {
 // What a point cannot be is said beside those that can.
 func TestPredictSaysWhyNot(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "mine", "config.json")
-	if err := os.MkdirAll(filepath.Dir(config), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(config), 0o755))
 	text := `{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
 		"intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 2048}`
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(text), 0o644))
 	nan := math.NaN()
 	tests := []struct {
 		change func(*analysis.Point)
@@ -77,10 +71,7 @@ func TestPredictSaysWhyNot(t *testing.T) {
 	for _, test := range tests {
 		points = append(points, point(test.change))
 	}
-	got, err := analysis.Predict(context.Background(), catalogue(t).DB(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(analysis.Predict(context.Background(), catalogue(t).DB(), points))(t)
 	for i, test := range tests {
 		isPredicted := got[i].TPOT > got[i].FloorTPOT
 		if isPredicted != (test.why == "") || (got[i].Why == "") != isPredicted || !strings.Contains(got[i].Why, test.why) {
@@ -104,10 +95,7 @@ func TestPredictedTermsAddUp(t *testing.T) {
 		point(func(p *analysis.Point) { p.Clients = 1 }),
 		point(func(p *analysis.Point) { p.Clients, p.HBMBytesPerS = 1, 6.7e12 }),
 	}
-	got, err := analysis.Predict(context.Background(), catalogue(t).DB(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(analysis.Predict(context.Background(), catalogue(t).DB(), points))(t)
 	for i, p := range got {
 		sum := 0.0
 		for _, term := range p.Terms {
@@ -133,12 +121,9 @@ insert into raw.calibrations (
     name, format, value, low, high, before, requests
 ) values (1, 'a', 'a b', timestamp '2026-11-01', 'H100', 'llama-3.1-8b', 1, 'bf16', 'bf16', 'vllm', '0.20.0', 'layer_s', '*', 100e-6, 90e-6, 110e-6, 42e-6, 400)`)
 	its := func(p *analysis.Point) { p.EngineVersion = "0.20.1" }
-	got, err := analysis.Predict(context.Background(), w.DB(), []analysis.Point{
+	got := must.Get(analysis.Predict(context.Background(), w.DB(), []analysis.Point{
 		point(its), point(its, func(p *analysis.Point) { p.TensorParallelSize = 2 }), point(func(p *analysis.Point) { p.EngineVersion = "0.19.0" }),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	layers := 4
 	if got[0].Calibration != "calibration 1 of run a b" || math.Abs(got[0].Terms[layers]-32*100e-6) > 1e-12 || analysis.TermNames()[layers] != "layers_s" {
 		t.Errorf("its own deployment: got %q, %s %v", got[0].Calibration, analysis.TermNames()[layers], got[0].Terms[layers])
@@ -156,10 +141,7 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 		fmt.Fprintf(&file, "H100,llama-3.1-8b,1000,500,%d,10,%d\n", 1+i%7, i)
 	}
 	file.WriteString(",llama-3.1-8b,,500,1,10,3100\n")
-	points, err := analysis.ReadPoints(strings.NewReader(file.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(analysis.ReadPoints(strings.NewReader(file.String())))(t)
 	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +165,7 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 // its row. A row that lost a cell, or asks for more context than the model has, leaves the others theirs.
 func TestPointsThatAreErrorsOfTheData(t *testing.T) {
 	// The floor of line 2 and of its copies is 4.53 ms: 15.173 GB over 3350 GB/s.
-	points, err := analysis.ReadPoints(strings.NewReader(`gpu,model,input_len,output_len,concurrency,max_model_len,tpot_ms
+	points := must.Get(analysis.ReadPoints(strings.NewReader(`gpu,model,input_len,output_len,concurrency,max_model_len,tpot_ms
 H100,llama-3.1-8b,1000,500,1,,6.5
 H100,llama-3.1-8b,1000,500,1,,4.4
 H100,llama-3.1-8b,1000,500,1,,4.5
@@ -192,10 +174,7 @@ H100,llama-3.1-8b,1000,500,1,,-2
 H100,llama-3.1-8b,1000,500
 H100,llama-3.1-8b,1000,500,1,131073,6.5
 H100,llama-3.1-8b,1000,500,1,131072,
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
 	if err != nil {
 		t.Fatal(err)
@@ -241,15 +220,9 @@ func TestPredictInParts(t *testing.T) {
 			}
 		}))
 	}
-	whole, err := analysis.Predict(t.Context(), w.DB(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(analysis.Predict(t.Context(), w.DB(), points))(t)
 	defer analysis.InPartsOf(2)()
-	parts, err := analysis.Predict(t.Context(), w.DB(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(analysis.Predict(t.Context(), w.DB(), points))(t)
 	if got, want := fmt.Sprint(parts), fmt.Sprint(whole); got != want {
 		t.Errorf("in parts: got %s\nwant %s", got, want)
 	}
@@ -269,9 +242,7 @@ func BenchmarkTenThousandPoints(b *testing.B) {
 		}))
 	}
 	for b.Loop() {
-		if _, err := analysis.Predict(context.Background(), w.DB(), points); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(analysis.Predict(context.Background(), w.DB(), points))(b)
 	}
 }
 
@@ -290,10 +261,7 @@ func TestPromptsThatComeTogetherWaitForEachOther(t *testing.T) {
 	db := warehousetest.Open(t).DB()
 	p := analysis.Point{Load: analysis.Load{Clients: 256, InputTokens: 128, OutputTokens: 256}}
 	p.GPU, p.CatalogModel = "H100", "llama-3.1-8b"
-	argument, err := analysis.Argue(t.Context(), db, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	argument := must.Get(analysis.Argue(t.Context(), db, p))(t)
 	together, err := analysis.TogetherTTFT(t.Context(), db, argument.Point)
 	if err != nil || together < 5*argument.TTFT || together < 0.645/1.3 || together > 0.711*1.3 {
 		t.Errorf("256 clients at once: %v s, %v; want 0.5 to 0.92, and much more than %v", together, err, argument.TTFT)

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
+	"tidemark/internal/proof/must"
 )
 
 // The formulas against their own queue, event by event, where they are exact: 400,000 Poisson arrivals at a
@@ -71,10 +72,7 @@ func TestQueueOfNonsense(t *testing.T) {
 
 func modelWait(t *testing.T, db *sql.DB, model string, load queueing.Load) float64 {
 	t.Helper()
-	table, err := analysis.QueueModels(context.Background(), db, load)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(analysis.QueueModels(context.Background(), db, load))(t)
 	for _, row := range table.Rows {
 		if row[0] == model {
 			return row[9].(float64)

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -56,9 +57,7 @@ from (
 	}...)
 	var isShared bool
 	var server, own float64
-	if err := w.DB().QueryRow(`select is_shared, server_in_flight, own_in_flight from marts.shared_servers`).Scan(&isShared, &server, &own); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.DB().QueryRow(`select is_shared, server_in_flight, own_in_flight from marts.shared_servers`).Scan(&isShared, &server, &own))
 	var rows int
 	var median, low, high float64
 	err = w.DB().QueryRow(`
@@ -73,9 +72,7 @@ join staging.requests using (run_id, seq)`).Scan(&rows, &median, &low, &high)
 		t.Fatal(err)
 	}
 	var alone float64
-	if err := w.DB().QueryRow(`select median(slowdown_ratio) from marts.tpot_gap`).Scan(&alone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.DB().QueryRow(`select median(slowdown_ratio) from marts.tpot_gap`).Scan(&alone))
 	t.Logf("%.2f in flight, %.2f ours; over the prediction by the metrics: median %.3f, 5 %% %.3f, 95 %% %.3f; by our own events %.3f",
 		server, own, median, low, high, alone)
 	if !isShared || rows < 95 || median < 0.95 || median > 1.05 || low < 0.75 || high > 1.25 || alone < 1.1 {

@@ -11,14 +11,13 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/proof/must"
 )
 
 func sloFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "slo.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -34,10 +33,7 @@ cost: {per_gpu_hour: 3.5}
 `
 
 func TestReadSLO(t *testing.T) {
-	slo, err := analysis.ReadSLO(sloFile(t, chatSLO))
-	if err != nil {
-		t.Fatal(err)
-	}
+	slo := must.Get(analysis.ReadSLO(sloFile(t, chatSLO)))(t)
 	got, err := json.Marshal(slo)
 	const want = `{"schema":"tidemark.slo/2","name":"chat","objectives":[{"metric":"ttft_from_due","percentile":99,"at_most":1,"class":"P0"},` +
 		`{"metric":"tpot","percentile":99,"at_most":0.06},{"metric":"failure_ratio","at_most":0.01}],"cost":{"per_gpu_hour":3.5}}`
@@ -149,10 +145,7 @@ func TestJudgeSLO(t *testing.T) {
 		{"failing", analysis.NotMet, "20 of 600 failed (20 cut_stream); SLO chat not met: share of failures 3.33 % of at most 1.00 %, the limit where an SLO has no failure_ratio (20 of 600 failed); the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {
-		verdict, err := analysis.JudgeSLO(context.Background(), w.DB(), c.run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict := must.Get(analysis.JudgeSLO(context.Background(), w.DB(), c.run))(t)
 		if verdict.Outcome != c.outcome || verdict.FirstLine() != c.line {
 			t.Errorf("%s: got %q\n got %s\nwant %s", c.run, verdict.Outcome, verdict.FirstLine(), c.line)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/proof/must"
 )
 
 // run is a run of n requests, one a second, each 50 ms to its first token and then
@@ -69,10 +70,7 @@ func TestFirstLine(t *testing.T) {
 		{"nowhere", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: no GPU named \"X1\"; unknown server on X1 x1"},
 		{"fast", "600 of 600 requests were faster than H100 memory allows: this is not the deployment you named; check GPU, model, format, tensor parallel size; invalid, neither pass nor fail; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; unknown server on H100 x1"},
 	} {
-		verdict, err := analysis.Judge(context.Background(), w.DB(), test.run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict := must.Get(analysis.Judge(context.Background(), w.DB(), test.run))(t)
 		if got := verdict.FirstLine(); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.run, got, test.want)
 		}
@@ -84,10 +82,7 @@ func TestFirstLine(t *testing.T) {
 func TestRunChecks(t *testing.T) {
 	w := open(t, run("a", 3, 1e-3, `{"plan": {"requests": 3}}`),
 		"update raw.requests set last_token_s = first_token_s - 1 where seq = 1")
-	checks, err := analysis.RunChecks(context.Background(), w.DB())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := must.Get(analysis.RunChecks(context.Background(), w.DB()))(t)
 	broken := map[string]int64{}
 	for _, check := range checks {
 		if check.Comment == "" {

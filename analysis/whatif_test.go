@@ -13,6 +13,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -20,19 +21,13 @@ var eightB = deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", Te
 
 func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Scenario) []analysis.Outlook {
 	t.Helper()
-	outlooks, err := analysis.WhatIf(context.Background(), db, scenarios, slo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	outlooks := must.Get(analysis.WhatIf(context.Background(), db, scenarios, slo))(t)
 	return outlooks
 }
 
 func mixOf(t *testing.T, choice analysis.MixChoice, requests ...plan.Request) queueing.Mix {
 	t.Helper()
-	mix, err := analysis.MixOf(coming(requests...), choice)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix := must.Get(analysis.MixOf(plan.Each(requests), choice))(t)
 	return mix
 }
 
@@ -47,10 +42,7 @@ func TestWhatIfOfEqualRequestsIsAPrediction(t *testing.T) {
 		{"a closed loop", analysis.Load{Clients: 48, InputTokens: 1024, OutputTokens: 257}},
 		{"more clients than places", analysis.Load{Clients: 600, InputTokens: 1024, OutputTokens: 257}},
 	} {
-		predicted, err := analysis.Predict(context.Background(), db, []analysis.Point{{Deployment: eightB, Load: test.load}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		predicted := must.Get(analysis.Predict(context.Background(), db, []analysis.Point{{Deployment: eightB, Load: test.load}}))(t)
 		mix := mixOf(t, analysis.MixChoice{MaxConcurrency: int(test.load.Clients)},
 			every(100, 8, plan.Request{InputTokens: int(test.load.InputTokens), OutputTokens: int(test.load.OutputTokens)})...)
 		mix.ArrivalCV = 1 // predict's arrivals are Poisson's
@@ -105,16 +97,11 @@ func TestHeadOfLineIsWhatAClassDoesToTheOthers(t *testing.T) {
 	answers := &analysis.Answers{DB: db}
 	s := analysis.Scenario{Deployment: eightB, Replicas: 1, Scale: 1, Mix: mixOf(t, analysis.MixChoice{}, requests...)}
 	outlook := whatIf(t, db, analysis.SLO{}, s)[0]
-	h, err := s.HeadOfLine(t.Context(), answers, &outlook, requests, analysis.MixChoice{}, "long")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.HeadOfLine(t.Context(), answers, &outlook, requests, analysis.MixChoice{}, "long"))(t)
 	lone := func(r plan.Request) float64 {
 		o, s, same := outlook, s, every(120, 0.2, r)
 		s.Mix = mixOf(t, analysis.MixChoice{}, same...)
-		if _, err := s.Rehearse(t.Context(), answers, &o, same, analysis.MixChoice{}, analysis.SLO{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Rehearse(t.Context(), answers, &o, same, analysis.MixChoice{}, analysis.SLO{}))(t)
 		return o.P99TTFT.Value
 	}
 	short, long := lone(requests[1]), lone(requests[0])

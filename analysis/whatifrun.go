@@ -151,11 +151,5 @@ where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurr
 
 // All yields the requests.
 func (t RunTraffic) All() iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range t.Requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+	return plan.Each(t.Requests)
 }

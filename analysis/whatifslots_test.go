@@ -21,6 +21,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -99,14 +100,11 @@ func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []p
 	for i, r := range requests {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", i, r.InputTokens))
 	}
-	table, err := answers.Query(context.Background(), db, `
+	table := must.Get(answers.Query(context.Background(), db, `
 select macros.prompt_s(d, 1, prompts.tokens, 0) + macros.decode_s(d, 1, prompts.tokens, prompts.tokens)
 from macros.deployment({'gpu': ?, 'catalog_model': ?}) as d
 cross join (values `+strings.Join(rows, ", ")+`) as prompts (seq, tokens)
-order by prompts.seq`, d.GPU, d.CatalogModel)
-	if err != nil {
-		t.Fatal(err)
-	}
+order by prompts.seq`, d.GPU, d.CatalogModel))(t)
 	times := make([]float64, len(table.Rows))
 	for i, row := range table.Rows {
 		times[i] = row[0].(float64)
@@ -136,16 +134,10 @@ func azureCode(t *testing.T, length time.Duration) (requests []plan.Request) {
 		return nil
 	}
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
 	var first time.Time
 	for _, row := range rows[1:] {
-		at, err := time.Parse("2006-01-02 15:04:05.9999999", row[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(time.Parse("2006-01-02 15:04:05.9999999", row[0]))(t)
 		if first.IsZero() {
 			first = at
 		}

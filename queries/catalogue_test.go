@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/queries"
 )
 
@@ -124,10 +125,7 @@ func TestSeriesAreReadUnderTheSeedsNames(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile("macros/felt.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("macros/felt.sql"))(t)
 	if want := "'^(?:ray_)?(" + strings.Join(engines, "|") + ")[:_]'"; len(engines) < 3 || !strings.Contains(string(text), want) {
 		t.Errorf("macros.metric_series_of does not read %s", want)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
@@ -52,10 +53,7 @@ func TestEveryViewRuns(t *testing.T) {
 
 func small(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/small.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/small.sql"))(t)
 	return string(text)
 }
 
@@ -70,26 +68,20 @@ func filled(t *testing.T, setup string) *sql.DB {
 			t.Fatal(err)
 		}
 		warehousetest.Put(t, w, "set threads = 1", setup)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if content, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 		fills[setup] = content
 	}
 	path := filepath.Join(t.TempDir(), "filled.duckdb")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if _, err := w.DB().Exec("set threads = 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec("set threads = 1"))(t)
 	return w.DB()
 }
 
@@ -98,14 +90,11 @@ var fills = map[string][]byte{}
 // noHugeint looks at the type of each column: sum() of whole numbers gives 128 bits, which most readers of a result cannot hold.
 func noHugeint(t *testing.T, db *sql.DB) {
 	t.Helper()
-	found, err := ask(db, `
+	found := must.Get(ask(db, `
 select concat(schema_name, '.', table_name, '.', column_name) as place
 from duckdb_columns()
 where data_type like '%HUGEINT%'
-order by place`)
-	if err != nil {
-		t.Fatal(err)
-	}
+order by place`))(t)
 	for _, row := range found[1:] {
 		t.Errorf("%s is a HUGEINT: cast it to bigint or double", row[0])
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
@@ -31,10 +32,7 @@ func TestEveryViewRunsInPython(t *testing.T) {
 	for _, example := range headerExamples() {
 		questions["example of "+example.Path] = example.Text
 	}
-	asked, err := json.Marshal(questions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(json.Marshal(questions))(t)
 	for name, setup := range map[string]string{"empty": "select 1", "small": small(t)} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name+".duckdb")
@@ -52,15 +50,8 @@ func TestEveryViewRunsInPython(t *testing.T) {
 
 func write(t *testing.T, path, setup string) {
 	t.Helper()
-	if err := warehousetest.Template(path); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(path))
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	warehousetest.Put(t, w, setup)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 }

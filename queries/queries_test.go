@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
@@ -37,10 +38,7 @@ func TestViews(t *testing.T) {
 	}
 	for _, path := range examples(t) {
 		t.Run(strings.TrimSuffix(filepath.ToSlash(path), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := must.Get(txtar.ParseFile(path))(t)
 			sections := map[string]string{}
 			for _, file := range archive.Files {
 				sections[file.Name] = string(file.Data)
@@ -63,10 +61,7 @@ func TestViews(t *testing.T) {
 			t.Parallel() // here every case that runs has been added
 			db := <-shared
 			defer func() { shared <- db }()
-			tx, err := db.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
+			tx := must.Get(db.Begin())(t)
 			defer func() {
 				if err := tx.Rollback(); err != nil {
 					t.Error(err)
@@ -75,12 +70,8 @@ func TestViews(t *testing.T) {
 			if _, err := tx.Exec(sections["setup.sql"]); err != nil {
 				t.Fatalf("%s: setup.sql: %v", path, err)
 			}
-			if _, err := tx.Exec(undescribedRuns); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(warehousetest.ForgetKnown(tx, sections["setup.sql"]), warehouse.KnowAgain(t.Context(), tx)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(tx.Exec(undescribedRuns))(t)
+			must.Do(t, errors.Join(warehousetest.ForgetKnown(tx, sections["setup.sql"]), warehouse.KnowAgain(t.Context(), tx)))
 			if b != nil {
 				b.file(t)
 				err = one.take(tx, t, b)
@@ -243,17 +234,12 @@ func TestHeadersNameTheColumns(t *testing.T) {
 
 func columns(t *testing.T, db *sql.DB, schema, name string) map[string]bool {
 	t.Helper()
-	rows, err := db.Query("select column_name from duckdb_columns() where schema_name = ? and table_name = ?", schema, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(db.Query("select column_name from duckdb_columns() where schema_name = ? and table_name = ?", schema, name))(t)
 	defer rows.Close()
 	found := map[string]bool{}
 	for rows.Next() {
 		var column string
-		if err := rows.Scan(&column); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&column))
 		found[column] = true
 	}
 	return found

@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/queries"
 )
 
@@ -26,10 +27,7 @@ func TestPromisedColumnsStayAsTheyAre(t *testing.T) {
 				continue
 			}
 			header := queries.ReadHeader(file.Text)
-			columns, err := ask(db, "select column_name, column_type from (describe "+file.Relation()+")")
-			if err != nil {
-				t.Fatal(err)
-			}
+			columns := must.Get(ask(db, "select column_name, column_type from (describe "+file.Relation()+")"))(t)
 			for _, column := range columns[1:] {
 				row := []string{file.Relation(), column[0], column[1], header.Columns[column[0]]}
 				now[row[0]+"."+row[1]] = row
@@ -42,9 +40,7 @@ func TestPromisedColumnsStayAsTheyAre(t *testing.T) {
 		writer := csv.NewWriter(&text)
 		writer.Write([]string{"relation", "column", "type", "meaning"})
 		writer.WriteAll(all)
-		if err := os.WriteFile("stable.csv", text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("stable.csv", text.Bytes(), 0o644))
 		return
 	}
 	promised := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
@@ -15,10 +16,7 @@ import (
 func TestAWarehouseOfVersionOneIsBroughtUpToDate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.duckdb")
 	makeVersionOne(t, path)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	defer w.Close()
 	compare(t, w.DB(), `
 select
@@ -41,14 +39,8 @@ join staging.samples using (run_id)`, [][]string{
 // makeVersionOne is what the first version made of a file: its bookkeeping, its one migration and a run.
 func makeVersionOne(t *testing.T, path string) {
 	t.Helper()
-	migrations, err := queries.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("duckdb", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	migrations := must.Get(queries.Migrations())(t)
+	db := must.Get(sql.Open("duckdb", path))(t)
 	for _, statement := range []string{
 		`create schema warehouse;
 create table warehouse.migrations (number integer primary key, name varchar not null, applied_at timestamptz not null);
@@ -66,7 +58,5 @@ values ('old', 0, false, 10, 2, 0, 0, 0.5)`,
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.Close())
 }

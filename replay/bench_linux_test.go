@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -64,16 +65,11 @@ func atRandom(rate, n, input, output int) iter.Seq2[plan.Request, error] {
 
 func truthsOf(b testing.TB, base string) map[string]truth {
 	b.Helper()
-	resp, err := http.Get(base + "/truths")
-	if err != nil {
-		b.Fatal(err)
-	}
+	resp := must.Get(http.Get(base + "/truths"))(b)
 	defer resp.Body.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	var list []truth
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, json.NewDecoder(resp.Body).Decode(&list))
 	byID := map[string]truth{}
 	for _, t := range list {
 		byID[t.ID] = t

@@ -25,7 +25,7 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 		isValid bool
 	}{{12 * time.Millisecond, false}, {3 * time.Millisecond, true}} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
+		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
@@ -49,7 +49,7 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 
 func TestAClockThatIsSetIsInTheCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 300}}))
+	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 300}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		began := time.Now()

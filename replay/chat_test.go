@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/engines"
 	"tidemark/replay/plan"
@@ -24,14 +25,8 @@ func simulated(t *testing.T, change func(*vllmsim.Config)) (base string) {
 	if change != nil {
 		change(&c)
 	}
-	server, err := vllmsim.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(vllmsim.New(c))(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -61,7 +56,7 @@ func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 	requests := sharing()
 	requests = append(requests, plan.Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
 		plan.Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, plan.Each(requests)), s, folder)
 	if err != nil || result.Completed != 6 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -123,10 +118,7 @@ func tokensOfChat(t *testing.T, base, content string) int {
 	targets, _ := s.targets()
 	asker := newControlClient(s, targets)
 	defer asker.close()
-	tokens, err := asker.tokenizer(Server{target: targets[0], engine: engines.VLLM}, "tiny").ChatTokens(t.Context(), content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := must.Get(asker.tokenizer(Server{target: targets[0], engine: engines.VLLM}, "tiny").ChatTokens(t.Context(), content))(t)
 	return len(tokens)
 }
 
@@ -136,9 +128,7 @@ func TestOnlyWordsOfOneTokenAreSent(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 5, 120, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 5, 120, 3)), s, folder))(t)
 	if len(fake.bodies) != 5 {
 		t.Fatalf("%d requests", len(fake.bodies))
 	}
@@ -176,9 +166,7 @@ func TestWithoutATokenizerAWordIsTakenForATokenAndTheRunSaysSo(t *testing.T) {
 		s := settingsFor(fake.URL)
 		s.Endpoint = chatPath
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), planOf(t, every(0, 1, 50, 3)), s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), planOf(t, every(0, 1, 50, 3)), s, folder))(t)
 		if n := len(strings.Fields(fake.bodies[0].Messages[0].Content)); n != 51 {
 			t.Errorf("%s: %d words", what, n)
 		}
@@ -204,10 +192,8 @@ func TestADeviationOfTheTokenizerIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
-	if _, err := Run(t.Context(), plan, s, folder); err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
+	must.Get(Run(t.Context(), plan, s, folder))(t)
 	if p := documentIn(t, folder).Prompts; p.Deviation != 2 || fmt.Sprint(p.Checked) != "[{0 100 100} {1 2500 2502}]" {
 		t.Errorf("%+v", p)
 	}
@@ -225,10 +211,7 @@ func (r *recorder) Write(p []byte) (int, error) { r.body = append(r.body, p...);
 func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
 	text := plan.NewChatText(strings.Fields(strings.Repeat("alpha beta gamma ", 20)))
 	text.Front, text.Back = 4, 7
-	words, err := plan.NewPrompts(0, len(text.Words), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(plan.NewPrompts(0, len(text.Words), 1))(t)
 	words.Text = text
 	ids, _ := plan.NewPrompts(plan.DefaultVocabLow, plan.DefaultVocabHigh, 1)
 	for what, prompts := range map[string]plan.Prompts{"ids": ids, "words": words} {

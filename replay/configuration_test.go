@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // As vLLM 0.32 answers on a CPU, cut to what is read.
@@ -22,9 +24,7 @@ vllm:cache_config_info{block_size="128",cache_dtype="fp8",enable_prefix_caching=
 func effectiveIn(t *testing.T, fake *fakeVLLM) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
 	text, _ := json.Marshal(documentIn(t, folder).Effective)
 	return string(text)
 }
@@ -54,9 +54,7 @@ func TestMetricsOfAnotherServerSayNothingOfThisOne(t *testing.T) {
 	s := settingsFor(one.URL)
 	s.BaseURLs = append(s.BaseURLs, two.URL)
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 	d := documentIn(t, folder)
 	if d.Effective.BlockSize != 0 || len(d.Readiness.Notes) != 6 {
 		t.Errorf("%+v, %q", d.Effective, d.Readiness.Notes)

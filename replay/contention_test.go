@@ -41,7 +41,7 @@ func TestWhoTookTheCPU(t *testing.T) {
 		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
+		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
@@ -40,22 +41,14 @@ func TestADayOfReplay(t *testing.T) {
 		StepTime: func(engine.Step) time.Duration { return 8 * time.Millisecond },
 	}
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7, Mode: schedule.Sessions}, streamed(requestsOfADay())); err != nil {
-		t.Fatal(err)
-	}
-	planned, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7, Mode: schedule.Sessions}, plan.Each(requestsOfADay())))(t)
+	planned := must.Get(plan.Open(path))(t)
 	s := settingsFor("http://tiny")
 	s.Mode = schedule.Sessions
 	folder := filepath.Join(t.TempDir(), "run")
 	var looks []heldThings
 	synctest.Test(t, func(t *testing.T) {
-		server, err := vllmsim.New(vllmsim.Config{Config: cfg})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must.Get(vllmsim.New(vllmsim.Config{Config: cfg}))(t)
 		listener := simpipe.New()
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(listener) })

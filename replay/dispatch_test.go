@@ -107,7 +107,7 @@ func onFakeClock(t *testing.T, requests []plan.Request, server *pipeServer) (res
 func onFakeClockAs(t *testing.T, requests []plan.Request, server *pipeServer, s Settings) (result Result, rows []line) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed(requests))
+	plan := planOf(t, plan.Each(requests))
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
 		s.Dial, s.Sleep = server.dial, host.TimerSleep

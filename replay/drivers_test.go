@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // onBothDrivers runs a test over the event loop, where there is one, and over a goroutine for each request: a stream has
@@ -46,10 +48,7 @@ func chunkedOverTheWire(body string, size func() int) http.HandlerFunc {
 // Every stream of testdata comes to the same over a real connection, whatever the pieces.
 func TestStreamsOverTheWire(t *testing.T) {
 	for name, want := range streams {
-		text, err := os.ReadFile("testdata/streams/" + name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("testdata/streams/" + name + ".txt"))(t)
 		onBothDrivers(t, name, func(t *testing.T, drive func(*Settings)) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(1, 2))

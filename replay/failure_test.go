@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // hijack takes the connection away from net/http, to break it in ways that it would not.
@@ -472,9 +473,7 @@ func TestTheServerSaysWhatItSimulates(t *testing.T) {
 	fake := newFake(t, well(0))
 	fake.info = `{"version":"sim 1","tidemark_simulated":true,"simulates":{"gpu":"H100","catalog_model":"llama-3.1-8b","tensor_parallel_size":1}}`
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
 	d := documentIn(t, folder)
 	if !d.Server.IsSimulated || d.Environment == nil || d.Environment.GPU != "H100" || d.EnvironmentSource != "server" {
 		t.Errorf("%+v", d)

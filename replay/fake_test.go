@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -171,29 +172,14 @@ func every(gap time.Duration, n, input, output int) iter.Seq2[plan.Request, erro
 	for i := range requests {
 		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
 	}
-	return streamed(requests)
-}
-
-func streamed(requests []plan.Request) iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+	return plan.Each(requests)
 }
 
 func planOf(t testing.TB, requests iter.Seq2[plan.Request, error]) *plan.Plan {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, requests); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, requests))(t)
+	plan := must.Get(plan.Open(path))(t)
 	return plan
 }
 
@@ -260,15 +246,9 @@ func rowsIn(t testing.TB, folder string) (rows []line) {
 // linesIn reads what can be read; the end may be torn.
 func linesIn(t testing.TB, path string) (lines []string) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	in, err := plan.NewLineReader(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(plan.NewLineReader(file, nil))(t)
 	defer in.Close()
 	for {
 		text, err := in.Next()
@@ -281,14 +261,9 @@ func linesIn(t testing.TB, path string) (lines []string) {
 
 func documentIn(t testing.TB, folder string) document {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "run.json")))(t)
 	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d))
 	return d
 }
 
@@ -296,20 +271,14 @@ func documentIn(t testing.TB, folder string) document {
 func everything(t testing.TB, folder string) string {
 	t.Helper()
 	var all strings.Builder
-	names, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(os.ReadDir(folder))(t)
 	for _, name := range names {
 		path := filepath.Join(folder, name.Name())
 		if strings.HasSuffix(path, ".zst") {
 			all.WriteString(strings.Join(linesIn(t, path), "\n"))
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		all.Write(text)
 	}
 	return all.String()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/internal/proof/must"
 )
 
 // A process that is stopped in mid-stream and goes on later knows it.
@@ -34,9 +36,7 @@ func TestASuspendedClientKnowsIt(t *testing.T) {
 	cmd.Process.Signal(unix.SIGCONT)
 	close(goOn)
 	var report clientReport
-	if err := json.NewDecoder(out).Decode(&report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(out).Decode(&report))
 	// The signal takes a moment, and a beat may have been under way.
 	if report.Result.Completed != 1 || report.Result.ClientStallS < (least-100*time.Millisecond).Seconds() {
 		t.Errorf("stopped for %v: %+v", least, report.Result)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -41,7 +42,7 @@ func TestAStallOfTheClientMakesTheRunInvalid(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		// 30 ms and 59 times 10 ms: in flight from 0 s to 0.62 s, and again from 3 s on.
-		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
+		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
@@ -71,9 +72,7 @@ func sampledStall(t *testing.T, folder string) (most float64) {
 		var sample struct {
 			Values map[string]float64 `json:"values"`
 		}
-		if err := json.Unmarshal([]byte(text), &sample); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &sample))
 		most = max(most, sample.Values["stall_s"])
 	}
 	return most

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 )
 
@@ -38,9 +39,7 @@ func endOf(t *testing.T, wrap func(net.Conn) net.Conn, answer func(net.Conn)) (r
 			conn, err := server.dial(ctx, network, address)
 			return wrap(conn), err
 		}
-		if _, err := Run(t.Context(), requests, s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), requests, s, folder))(t)
 		synctest.Wait()
 	})
 	return rowsIn(t, folder)[0]

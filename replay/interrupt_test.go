@@ -24,7 +24,7 @@ func TestTheFirstCancelStopsSendingAndLetsStreamsFinish(t *testing.T) {
 		event(w, "[DONE]")
 	})
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 9, OutputTokens: 2}, {Due: time.Hour, InputTokens: 9, OutputTokens: 2}}))
+	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 9, OutputTokens: 2}, {Due: time.Hour, InputTokens: 9, OutputTokens: 2}}))
 	result, err := Run(ctx, plan, settingsFor(fake.URL), folder)
 	if err != nil || result.Status != "interrupted" || result.Completed != 1 || result.Unsent != 1 || !result.IsValid {
 		t.Fatalf("%+v, %v", result, err)
@@ -53,7 +53,7 @@ func TestTheSecondCancelLeavesAtOnce(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Abort = abort
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 9, OutputTokens: 2}, {Due: time.Hour, InputTokens: 9, OutputTokens: 2}}))
+	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 9, OutputTokens: 2}, {Due: time.Hour, InputTokens: 9, OutputTokens: 2}}))
 	result, err := Run(stop, plan, s, folder)
 	if err != nil || result.Status != "interrupted" || result.Failures["cancelled"] != 1 || result.Unsent != 1 {
 		t.Fatalf("%+v, %v", result, err)

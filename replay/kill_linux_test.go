@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -21,9 +22,7 @@ func TestAKilledRunIsReadable(t *testing.T) {
 	for len(readableRows(folder)) < 50 { // the run itself says when it is far enough
 		time.Sleep(20 * time.Millisecond)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	cmd.Wait()
 	rows := rowsIn(t, folder)
 	if len(rows) < 50 {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -70,17 +71,9 @@ func startOn(t testing.TB, core int, role string, env ...string) (cmd *exec.Cmd,
 	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), "REPLAY_TEST_ROLE="+role), env...)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := onCore(core, cmd.Start); err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, onCore(core, cmd.Start))
 	t.Cleanup(func() {
 		stdin.Close()
 		io.Copy(io.Discard, stdout)
@@ -106,10 +99,7 @@ func onCore(core int, start func() error) error {
 func startFixed(t testing.TB, core int, ttft, tpot time.Duration) (base string) {
 	t.Helper()
 	_, out := startOn(t, core, "fixed", "FIXED_TTFT="+ttft.String(), "FIXED_TPOT="+tpot.String())
-	address, err := out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(out.ReadString('\n'))(t)
 	return "http://" + strings.TrimSpace(address)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
@@ -79,9 +80,7 @@ func TestADeploymentThatIsAnotherIsToldBeforeItIsSent(t *testing.T) {
 			told = append(told, strings.ReplaceAll(strings.TrimPrefix(text, "not what was named: "), fake.URL, "URL"))
 		}
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 		fake.bodies = nil
 		if !slices.Equal(told, c.want) || len(documentIn(t, folder).Readiness.Differences) != len(c.want) {
 			t.Errorf("%s: told %q, want %q", c.name, told, c.want)
@@ -123,9 +122,7 @@ func TestARunWaitsUntilTheServersAreIdleTwiceInARow(t *testing.T) {
 	s.BaseURLs = append(s.BaseURLs, other.URL)
 	s.DrainTimeout = time.Minute
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 	r := documentIn(t, folder).Readiness
 	if looks.Load() < 5 || r.IsDrained == nil || !*r.IsDrained || *r.RunningBefore != 2 || *r.WaitingBefore != 1 || r.WaitedS < 4*drainEvery.Seconds() {
 		t.Errorf("%d looks, %+v", looks.Load(), r)
@@ -142,9 +139,7 @@ func TestAServerThatStaysBusyIsNotSentTo(t *testing.T) {
 
 	s.DrainTimeout = 0 // only look
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 	if r := documentIn(t, folder).Readiness; r.IsDrained == nil || *r.IsDrained || *r.RunningBefore != 3 || r.WaitedS != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -160,9 +155,7 @@ func TestWhetherAServerIsIdleMayBeUnknown(t *testing.T) {
 			s.MetricsURLs = []string{fake.URL + "/nothing"}
 		}
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 		if r := documentIn(t, folder).Readiness; r.IsDrained != nil || r.RunningBefore != nil || r.WaitedS != 0 {
 			t.Errorf("%s: %+v", what, r)
 		}
@@ -195,9 +188,7 @@ func TestTheCacheIsEmptiedOrKeptApart(t *testing.T) {
 		s := settingsFor(fake.URL)
 		s.Cache = c.asked
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), planOf(t, every(0, 3, 9, 3)), s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), planOf(t, every(0, 3, 9, 3)), s, folder))(t)
 		r, salts := documentIn(t, folder).Readiness.Cache, map[string]bool{}
 		for _, body := range fake.bodies {
 			if body.CacheSalt != "" {
@@ -220,9 +211,7 @@ func TestEveryReplicaIsReset(t *testing.T) {
 	s := settingsFor(one.URL)
 	s.BaseURLs, s.Cache = append(s.BaseURLs, two.URL), "reset"
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
 	r := documentIn(t, folder).Readiness.Cache
 	if r.Method != "salt_per_run" || !strings.Contains(r.Note, two.URL) || !strings.Contains(r.Note, "404") {
 		t.Errorf("%+v", r)
@@ -240,7 +229,7 @@ func cachedOf(t *testing.T, base, cache string) (sums []int64) {
 	s := settingsFor(base)
 	s.Cache, s.MaxConcurrency = cache, 1
 	for range 2 {
-		result, _, err := replayed(t, planOf(t, streamed(sharing())), s)
+		result, _, err := replayed(t, planOf(t, plan.Each(sharing())), s)
 		if err != nil || result.Completed != 4 {
 			t.Fatalf("%+v, %v", result, err)
 		}
@@ -316,9 +305,7 @@ func TestTokenIdsBeyondTheVocabularyAreFoundBeforeTheRun(t *testing.T) {
 			continue
 		}
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), plan, s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), plan, s, folder))(t)
 		if d := documentIn(t, folder); d.Settings.VocabHigh != c.want || asked.Load() > int64(c.asks) {
 			t.Errorf("%s: ids up to %d, want %d; %d questions", c.what, d.Settings.VocabHigh, c.want, asked.Load())
 		}
@@ -342,9 +329,7 @@ func TestEveryServerIsAskedAndTheirDifferencesAreSaid(t *testing.T) {
 	s := settingsFor(one.URL)
 	s.Routes = map[string]string{"P0": two.URL + "/v1/"}
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder))(t)
 	d := documentIn(t, folder)
 	if len(d.Servers) != 2 || d.Servers[1].BaseURL != two.URL || d.Servers[1].Version != "0.31.0" || d.Server.Version != "0.32.0" ||
 		d.Target.Routes["P0"] != two.URL || len(d.Readiness.Notes) != 1 ||
@@ -438,9 +423,7 @@ func TestAModelThatChangesAfterAnOddAnswerEndsTheRun(t *testing.T) {
 func TestTheSimulatorSaysWhatItRunsWith(t *testing.T) {
 	base := simulated(t, func(c *vllmsim.Config) { c.MaxNumSeqs, c.KVBlocks = 48, 4096 })
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(base), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(base), folder))(t)
 	e := documentIn(t, folder).Effective
 	if e.EngineVersion != "0.32.0" || e.Model != "tiny" || e.MaxModelLen != 8192 || e.BlockSize != 16 || e.NumGPUBlocks != 4096 ||
 		e.KVCacheTokens != 65536 || e.MaxNumSeqs != 48 || e.MaxNumBatchedTokens != 8192 || e.EnablePrefixCaching == nil || !*e.EnablePrefixCaching {

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay/host"
@@ -61,13 +62,8 @@ func TestRehearsalIsARunAgainstTheSimulator(t *testing.T) {
 			if mode.mode == schedule.Sessions {
 				choices.Mode = mode.mode
 			}
-			if _, err := plan.Write(path, plan.Header{Source: "test"}, choices, streamed(requests)); err != nil {
-				t.Fatal(err)
-			}
-			planned, err := plan.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Get(plan.Write(path, plan.Header{Source: "test"}, choices, plan.Each(requests)))(t)
+			planned := must.Get(plan.Open(path))(t)
 			s := settingsFor("http://tiny")
 			s.Mode, s.MaxConcurrency = mode.mode, mode.limit
 			sent := onSimulatedClock(t, planned, s, cfg)
@@ -128,10 +124,7 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	synctest.Test(t, func(t *testing.T) {
-		server, err := vllmsim.New(vllmsim.Config{Config: cfg})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must.Get(vllmsim.New(vllmsim.Config{Config: cfg}))(t)
 		listener := simpipe.New()
 		if s.MaxConcurrency > 0 {
 			listener.Far = 100 * time.Microsecond
@@ -152,20 +145,13 @@ func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.C
 // Offsets beyond 2^31 us began again below 0.
 func TestOffsetsOfAnAnswerOfHours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, streamed([]plan.Request{{InputTokens: 10, OutputTokens: 4}})); err != nil {
-		t.Fatal(err)
-	}
-	planned, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, plan.Each([]plan.Request{{InputTokens: 10, OutputTokens: 4}})))(t)
+	planned := must.Get(plan.Open(path))(t)
 	s := settingsFor("http://tiny")
 	s.BaseURLs = nil
 	cfg := engine.Config{Model: "tiny", StepTime: func(engine.Step) time.Duration { return 20 * time.Minute }}
 	folder := filepath.Join(t.TempDir(), "rehearsed")
-	if _, err := Rehearse(t.Context(), planned, s, rehearsal.Settings{Engine: cfg}, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Rehearse(t.Context(), planned, s, rehearsal.Settings{Engine: cfg}, folder))(t)
 	rows := rowsIn(t, folder)
 	if want := []int64{1200e6, 2400e6, 3600e6, 4800e6}; len(rows) != 1 || !slices.Equal(rows[0].Offsets, want) {
 		t.Errorf("got %+v, want offsets %v us", rows, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -18,10 +19,7 @@ func TestRunSendsThePlanAndKeepsEveryInstant(t *testing.T) {
 	s.Progress = func(p Progress) { last = p }
 	folder := filepath.Join(t.TempDir(), "runs", "r1")
 	plan := planOf(t, every(10*time.Millisecond, 20, 50, 5))
-	result, err := Run(t.Context(), plan, s, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(Run(t.Context(), plan, s, folder))(t)
 	if result.Status != "done" || result.Completed != 20 || result.Sent != 20 || result.Unsent != 0 || !result.IsValid ||
 		result.InputTokensReported != 1000 || result.OutputTokensReported != 100 {
 		t.Errorf("result: %+v", result)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -25,9 +26,7 @@ func sampled(t *testing.T, folder string) (texts map[string][]string, at map[str
 			URL        string  `json:"url"`
 			Exposition string  `json:"exposition"`
 		}
-		if err := json.Unmarshal([]byte(line), &sample); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &sample))
 		texts[sample.URL] = append(texts[sample.URL], sample.Exposition)
 		at[sample.URL] = append(at[sample.URL], sample.At)
 	}
@@ -53,9 +52,7 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.MetricsURLs = []string{slow.URL + "/slow", fake.URL + "/metrics", exporter.URL + "/dcgm"}
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s, folder))(t)
 	texts, at := sampled(t, folder)
 	if n := len(texts[slow.URL+"/slow"]); n != 2 { // before and after
 		t.Errorf("the slow one has %d samples", n)
@@ -75,7 +72,7 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
+	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		s := settingsFor("http://tiny")
@@ -85,9 +82,7 @@ func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 		}
 		var seen []Progress
 		s.Progress = func(p Progress) { seen = append(seen, p) }
-		if _, err := Run(t.Context(), path, s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), path, s, folder))(t)
 		synctest.Wait()
 		if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
 			t.Errorf("%+v", seen)
@@ -104,9 +99,7 @@ func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
 	s.Series = &Series{ID: "e1", Name: "batch", Hypothesis: "more is slower", Variable: "max_concurrency", Value: "2", Row: 1, Repeat: 2}
 	s.SLO = json.RawMessage(`{"name":"fast","objectives":[{"metric":"ttft","percentile":99,"at_most":1}]}`)
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
 	text := everything(t, folder)
 	for _, want := range []string{
 		`"base_urls": [` + "\n      \"" + fake.URL + `"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -179,10 +180,7 @@ func checkFlights(t *testing.T, where, mode string, limit int, log []sending) {
 
 func TestRequestsGoToTheirServers(t *testing.T) {
 	s := Settings{BaseURLs: []string{"http://a:1", "http://b:1/v1"}, Routes: map[string]string{"P0": "http://c:1", "P1": "http://a:1"}}
-	targets, err := s.targets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	targets := must.Get(s.targets())(t)
 	var servers []Server
 	for _, t := range targets {
 		servers = append(servers, Server{target: t})

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 	"tidemark/replay/secrets"
 )
@@ -79,7 +80,7 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = canary
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, plan.Each(requests)), s, folder)
 	if err != nil || result.Failed != int64(len(requests)) {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -125,9 +126,7 @@ func TestAKeyBehindEscapesIsNotInWhatTheServerSaysOfItself(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = canary
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 	all := everything(t, folder)
 	for _, form := range []string{canary, strings.Trim(strconv.Quote(escaped(canary)), `"`), escaped(canary), strings.ToLower(escaped(canary))} {
 		if strings.Contains(all, form) {
@@ -150,9 +149,7 @@ func TestAQueryOfTheMetricsAddressIsUsedAndNotKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.MetricsURLs = []string{metrics.URL + "/m?token=canary-in-query#canary-behind"}
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
 	if got := <-asked; got != "token=canary-in-query" {
 		t.Errorf("asked with the query %q", got)
 	}
@@ -197,9 +194,7 @@ func TestTheKeyGoesToTargetsAloneWhateverIsAsked(t *testing.T) {
 		s.BaseURLs, s.APIKey, s.Endpoint, s.Cache, s.watch = targets, canary, endpoint, "reset", 20*time.Millisecond
 		s.MetricsURLs = []string{targets[0] + "/metrics", targets[1] + "/metrics", other.URL + "/metrics"}
 		folder := filepath.Join(t.TempDir(), "run")
-		if _, err := Run(t.Context(), planOf(t, every(50*time.Millisecond, 4, 40, 3)), s, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), planOf(t, every(50*time.Millisecond, 4, 40, 3)), s, folder))(t)
 		if d := documentIn(t, folder); d.Readiness.Cache.Method != "salt_per_run" || !strings.Contains(d.Readiness.Cache.Note, "307") {
 			t.Errorf("%+v", d.Readiness)
 		}
@@ -337,9 +332,7 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = key
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, plan.Each(requests)), s, folder))(t)
 	kept := everything(t, folder)
 	for _, name := range names {
 		secret := all[name].secret
@@ -385,9 +378,7 @@ func TestATokenInTheAddressIsUsedAndNotKept(t *testing.T) {
 	s := settingsFor(fake.URL + "/v1/" + token + "/v1")
 	s.Name, s.Note, s.Series = "nightly "+s.BaseURLs[0], "to "+token, &Series{ID: "s", Variable: "base-url", Value: s.BaseURLs[0]}
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder))(t)
 	others.Range(func(path, _ any) bool { t.Errorf("asked for %v without the token", path); return true })
 	if all := everything(t, folder); strings.Contains(all, token[:8]) || !strings.Contains(all, fake.URL+"/v1/"+secrets.Redacted) {
 		t.Errorf("kept: %s", all)

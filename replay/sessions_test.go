@@ -44,10 +44,10 @@ func (l *leaving) Write(p []byte) (int, error) {
 func (l *leaving) Flush() { l.ResponseWriter.(http.Flusher).Flush() }
 
 func TestModesOverTheWire(t *testing.T) {
-	plan := conversations(3, 25)
-	for i := range plan { // quicker than on a fake clock
-		plan[i].Due /= 4
-		if think := plan[i].Think; think != nil {
+	asked := conversations(3, 25)
+	for i := range asked { // quicker than on a fake clock
+		asked[i].Due /= 4
+		if think := asked[i].Think; think != nil {
 			*think /= 4
 		}
 	}
@@ -60,15 +60,15 @@ func TestModesOverTheWire(t *testing.T) {
 			s.Mode, s.MaxConcurrency = m.mode, m.limit
 			s.WarmUp = time.Second / 4
 			drive(&s)
-			result, rows, err := replayed(t, planOf(t, streamed(plan)), s)
-			if err != nil || result.Completed != int64(len(plan)) || len(rows) != len(plan) {
+			result, rows, err := replayed(t, planOf(t, plan.Each(asked)), s)
+			if err != nil || result.Completed != int64(len(asked)) || len(rows) != len(asked) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			if m.limit > 0 && most.Load() > int64(m.limit) {
 				t.Errorf("%d in flight at the server", most.Load())
 			}
 			slices.SortFunc(rows, func(a, b line) int { return int(a.Seq - b.Seq) })
-			checkTurns(t, m.mode, plan, rows)
+			checkTurns(t, m.mode, asked, rows)
 		})
 	}
 }
@@ -113,7 +113,7 @@ func TestLaterTurnsRepeatWhatWasAnswered(t *testing.T) {
 			s := settingsFor(fake.URL)
 			s.Mode, s.History = schedule.Sessions, history
 			drive(&s)
-			result, _, err := replayed(t, planOf(t, streamed(requests)), s)
+			result, _, err := replayed(t, planOf(t, plan.Each(requests)), s)
 			if err != nil || result.Completed != 3 {
 				t.Fatalf("%+v, %v", result, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/reports"
@@ -45,10 +46,7 @@ values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0
 func insertRun(t testing.TB, db *sql.DB, sourceID int, run recorded) {
 	t.Helper()
 	insert(t, db, `insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values ($1, $2, 'run', 'run', 'runs', $2, 1, 1, 1, 0, null, false, 's', null, null, 1, '2026-11-20 12:00:00+00')`, sourceID, "run of "+run.id)
-	document, err := json.Marshal(run.document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(run.document()))(t)
 	insert(t, db, `insert into raw.runs values ($1, $2, $3)`, run.id, sourceID, string(document))
 	// Two a second, 16 to 63 tokens each in gaps of about 6 ms that grow with the run; every hundredth is refused.
 	insert(t, db, `
@@ -187,20 +185,14 @@ func (run recorded) full(document map[string]any) {
 
 func insert(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
-	if _, err := db.Exec(query, args...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec(query, args...))(t)
 }
 
 // write makes a page of what has been put in until then.
 func write(t testing.TB, db *sql.DB, o reports.Options) string {
 	t.Helper()
-	if err := warehouse.Refresh(context.Background(), db); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehouse.Refresh(context.Background(), db))
 	var out bytes.Buffer
-	if err := reports.Write(context.Background(), db, o, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reports.Write(context.Background(), db, o, &out))
 	return out.String()
 }

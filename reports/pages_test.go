@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/internal/proof/chromium"
+	"tidemark/internal/proof/must"
 	"tidemark/reports"
 )
 
@@ -59,9 +60,7 @@ func TestPagesInABrowser(t *testing.T) {
 
 func checkPage(t *testing.T, name, html string, texts []string) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(html), 0o644))
 	b := chromium.Start(t)
 	b.Open("file://" + file)
 

@@ -14,6 +14,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/proof/golden"
+	"tidemark/internal/proof/must"
 	"tidemark/reports"
 )
 
@@ -84,10 +85,7 @@ func insertSearch(t testing.TB, db *sql.DB, source int, s searched) {
 		if v == nil {
 			return nil
 		}
-		encoded, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(json.Marshal(v))(t)
 		return string(encoded)
 	}
 	insert(t, db, `insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -84,11 +85,8 @@ func TestSchemaFindsWhatIsMeant(t *testing.T) {
 
 func TestQueryReducesTypes(t *testing.T) {
 	w := open(t)
-	table, err := answers.Query(context.Background(), w.DB(), `
-select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(answers.Query(context.Background(), w.DB(), `
+select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`))(t)
 	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
 	if got := fmt.Sprint(table.Rows[0]); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -24,10 +25,7 @@ func TestSearch(t *testing.T) {
 		"deployment_fields":        "macro macros.deployment_fields",
 		"a draft guesses ahead in": "word num-speculative-tokens", // only its meaning has it
 	} {
-		found, err := answers.Search(t.Context(), db, text, flags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(answers.Search(t.Context(), db, text, flags))(t)
 		var got []string
 		for _, row := range found.Rows {
 			got = append(got, fmt.Sprintf("%v %v", row[0], row[1]))
@@ -46,22 +44,13 @@ func TestSearch(t *testing.T) {
 // Each column that the glossary names is there, each field of a deployment that is a knob has its word, and docs/glossary.md has the same rows.
 func TestTheGlossaryHasWhatItNames(t *testing.T) {
 	db := warehousetest.Open(t).DB()
-	rows, err := answers.Ask(t.Context(), db, "select word, held_in, meaning, kind from seeds.glossary order by seq")
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := answers.Ask(t.Context(), db, "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() where not internal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(answers.Ask(t.Context(), db, "select word, held_in, meaning, kind from seeds.glossary order by seq"))(t)
+	columns := must.Get(answers.Ask(t.Context(), db, "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() where not internal"))(t)
 	known := map[any]bool{}
 	for _, row := range columns.Rows {
 		known[row[0]] = true
 	}
-	page, err := os.ReadFile("../../docs/glossary.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/glossary.md"))(t)
 	words := map[string]bool{}
 	for _, row := range rows.Rows {
 		word, held := row[0].(string), strings.Split(row[1].(string), "; ")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/proof/must"
 )
 
 // "select 1; select 2" lost the first answer without a word, and "copy" wrote files.
@@ -48,9 +49,7 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 	_, err := answers.Query(context.Background(), w.DB(), "select 1; select 2")
 	wantError(t, err, "more than one statement", "one at a time")
 
-	if err := os.WriteFile(file, []byte("a\n1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("a\n1\n"), 0o600))
 	for _, query := range []string{
 		"select 1;", "select 1; -- alone", "from marts.runs", "with one as (select 1) from one", "values (1)", "describe marts.runs",
 		"show tables", "summarize marts.runs", "pragma table_info('raw.runs')", "explain select 1", "explain analyze select 1",

@@ -11,7 +11,7 @@
 //	    change-point in a sequence of random variables", Biometrika 62). Its mode is the day; the likeliest days that have 90 % of it give the interval.
 //	  - A slope instead of a step fits better where something changes bit by bit: then there is no date.
 //
-// The noise of days is taken for independent and normal. One change is looked for; of two the larger is found.
+// It supposes that the noise of one day says nothing of the next, and that it is normal. It looks for one change; of two it finds the larger.
 package changepoint
 
 import (

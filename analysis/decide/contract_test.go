@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 const whole = `schema: tidemark.contract/1
@@ -24,9 +25,7 @@ func contractOf(t *testing.T, text string) (Contract, error) {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{"contract.yaml": text, "slo.yaml": "schema: tidemark.slo/2\nname: quick\nobjectives:\n  - {metric: tpot, percentile: 99, at_most: 20ms}\n"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	return ReadContract(filepath.Join(folder, "contract.yaml"))
 }

@@ -10,6 +10,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/analysis/metric"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -106,10 +107,7 @@ func TestWhatBinds(t *testing.T) {
 
 // Whatever the answers, a walk through the tree ends at a rule: each node that is named is there, each is reached, and none leads back.
 func TestTheTreeEndsAtARule(t *testing.T) {
-	table, err := answers.Ask(t.Context(), warehousetest.Open(t).DB(), "from seeds.decision_tree")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(answers.Ask(t.Context(), warehousetest.Open(t).DB(), "from seeds.decision_tree"))(t)
 	nodes, reached := map[string]map[string]any{}, map[string]bool{}
 	for _, row := range table.Records() {
 		nodes[row["node"].(string)] = row

@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/gate"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -32,14 +33,8 @@ func question(t *testing.T, bound, metrics string) gate.Question {
 
 func decide(t *testing.T, db *sql.DB, before, after []string, q gate.Question) gate.Gate {
 	t.Helper()
-	comparison, err := analysis.Compare(t.Context(), db, before, after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decision, err := gate.Judge(t.Context(), db, comparison, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	comparison := must.Get(analysis.Compare(t.Context(), db, before, after))(t)
+	decision := must.Get(gate.Judge(t.Context(), db, comparison, q))(t)
 	return decision
 }
 
@@ -142,10 +137,7 @@ func TestTheIntervalDecides(t *testing.T) {
 // checkJUnit reads the report as a CI system does.
 func checkJUnit(t *testing.T, g gate.Gate) {
 	t.Helper()
-	text, err := g.JUnit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(g.JUnit())(t)
 	type outcome struct {
 		Message string `xml:"message,attr"`
 		Text    string `xml:",chardata"`
@@ -199,18 +191,12 @@ func checkJUnit(t *testing.T, g gate.Gate) {
 // What a run says of itself may hold anything.
 func TestTextsInAReportStayTexts(t *testing.T) {
 	w := warehousetest.Open(t, append(run("b", 1, 0, true), run("a", 2, 0, true)...)...)
-	comparison, err := analysis.Compare(t.Context(), w.DB(), []string{"b"}, []string{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	comparison := must.Get(analysis.Compare(t.Context(), w.DB(), []string{"b"}, []string{"a"}))(t)
 	settings := &comparison.Settings
 	row := make([]any, len(settings.Columns))
 	row[settings.Place("setting")], row[settings.Place("value")], row[settings.Place("other_value")] = "body", "]]><failure/>\x1b[2J\x00", "| <b>`x`</b> |\n# head"
 	settings.Rows = append(settings.Rows, row)
-	g, err := gate.Judge(t.Context(), w.DB(), comparison, question(t, "5%", "p50_ttft,p99_itl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(gate.Judge(t.Context(), w.DB(), comparison, question(t, "5%", "p50_ttft,p99_itl")))(t)
 	checkJUnit(t, g)
 	text := string(g.Markdown())
 	for _, bad := range []string{"<b>", "\n# head", "\x1b", " `x`"} {

@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
@@ -71,10 +72,7 @@ func measuredNight(t *testing.T, seed uint64) (*warehouse.Warehouse, map[string]
 	t.Helper()
 	w := warehousetest.Open(t)
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
-	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	runs, sides := nightOf{seed: seed}, map[string][]string{}
 	runs.open(t)
 	for _, side := range []struct {
@@ -139,9 +137,7 @@ func (n *nightOf) play(t *testing.T, side string, d deployment.Deployment, serve
 
 func (n *nightOf) statements(t *testing.T) []string {
 	t.Helper()
-	if err := cmp.Or(n.out.Flush(), n.file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmp.Or(n.out.Flush(), n.file.Close()))
 	return append(n.heads, fmt.Sprintf(`insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
 select run, seq, false, input, output, sent_s, sent_s, first_s, last_s, last_s, output
 from read_csv('%s', header = false, columns = {'run': 'varchar', 'seq': 'bigint', 'input': 'bigint', 'output': 'bigint', 'sent_s': 'double', 'first_s': 'double', 'last_s': 'double'})`, n.path))

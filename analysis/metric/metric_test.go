@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // An SLO's metrics are judged by two queries. One that a query does not know would count as kept, or stay undecided.
@@ -38,9 +40,6 @@ func TestDocumentsKnowTheMetricsOfAnSLO(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var fitPriors = map[string]float64{"weights": 0.06, "kv": 0.06, "layers": 0.1, "sequences": 0.7, "prefill": 0.2}
@@ -35,10 +37,7 @@ func measuredRows(truth map[string]float64, noise float64) []Row {
 
 func TestScalesAreFoundBack(t *testing.T) {
 	truth := map[string]float64{"weights": 1.05, "sequences": 3, "prefill": 0.7}
-	fit, err := FitScales(measuredRows(truth, 0.01), fitPriors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must.Get(FitScales(measuredRows(truth, 0.01), fitPriors))(t)
 	for term, scale := range truth {
 		if i := fit.Intervals[term]; scale < i[0] || scale > i[1] {
 			t.Errorf("%s: truly %v, the interval is %v", term, scale, i)
@@ -61,10 +60,7 @@ func TestScalesAreFoundBack(t *testing.T) {
 // off by 0.0953 * 0.0025/0.0135/0.5 = 0.035, the second by 0.141, a bit less as the steps get flatter.
 func TestOneMeasurementIsSharedOutBySpreads(t *testing.T) {
 	rows := []Row{{TPOT: 22e-3, Terms: map[string]float64{"a": 10e-3, "b": 10e-3}}}
-	fit, err := FitScales(rows, map[string]float64{"a": 0.1, "b": 0.2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must.Get(FitScales(rows, map[string]float64{"a": 0.1, "b": 0.2}))(t)
 	for term, want := range map[string]float64{"a": 0.035, "b": 0.141} {
 		if got := math.Log(fit.Scales[term]); math.Abs(got-want) > 0.012 {
 			t.Errorf("%s: moved by %v, want %v", term, got, want)
@@ -77,17 +73,11 @@ func TestOneMeasurementIsSharedOutBySpreads(t *testing.T) {
 
 func TestFarRowsHardlyCount(t *testing.T) {
 	rows := measuredRows(map[string]float64{"weights": 1.05}, 0.01)
-	clean, err := FitScales(rows, fitPriors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clean := must.Get(FitScales(rows, fitPriors))(t)
 	for i := range 5 {
 		rows[i*7].TPOT *= 3
 	}
-	dirty, err := FitScales(rows, fitPriors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dirty := must.Get(FitScales(rows, fitPriors))(t)
 	if a, b := clean.Scales["weights"], dirty.Scales["weights"]; math.Abs(a/b-1) > 0.01 {
 		t.Errorf("five rows of 60 three times too long moved the weights from %v to %v", a, b)
 	}

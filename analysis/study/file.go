@@ -4,16 +4,11 @@ package study
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/tune"
@@ -33,15 +28,13 @@ const Stop = "stop"
 
 // File is a study as its author wrote it.
 type File struct {
-	Name, Traffic, From, Until string
-	Window                     time.Duration // of the traffic that is asked about; 0: as the verb capacity
-	SLOPath                    string        // empty: the objectives are in the file
-	SLO                        analysis.SLO
-	Base                       deployment.Deployment // what configurations change
-	At                         float64               // requests/s at which p99 are compared; 0: they are not
-	Repeats                    int
-	Steps                      []Step // the first measures the baseline
-	SHA256                     string // of the file, the SLO and a file of traffic, in hex
+	tune.Asked
+	SLOPath string // empty: the objectives are in the file
+	SLO     analysis.SLO
+	Base    deployment.Deployment // what configurations change
+	At      float64               // requests/s at which p99 are compared; 0: they are not
+	Repeats int
+	Steps   []Step // the first measures the baseline
 
 	baseline Configuration
 }
@@ -107,36 +100,19 @@ func Read(path string) (File, error) {
 			return File{}, hint.Errorf("study: %w", err).Hint("name a file, or a built-in study: %s", strings.Join(Examples(), ", "))
 		}
 	}
-	beside := func(name string) string {
-		if filepath.IsAbs(name) {
-			return name
-		}
-		return filepath.Join(filepath.Dir(path), name)
-	}
 	f, err := parse(text)
 	if err == nil && f.SLOPath != "" {
-		f.SLOPath = beside(f.SLOPath)
+		f.SLOPath = tune.Beside(path, f.SLOPath)
 		f.SLO, err = analysis.ReadSLO(f.SLOPath)
 	}
 	if err != nil {
 		return f, hint.AsMisuse(fmt.Errorf("study %s: %w", path, err))
 	}
-	if strings.HasSuffix(f.Traffic, ".zst") || strings.HasSuffix(f.Traffic, ".yaml") || strings.HasSuffix(f.Traffic, ".yml") {
-		f.Traffic = beside(f.Traffic)
-	}
-	sum := sha256.New()
-	sum.Write(text)
-	for _, name := range []string{f.SLOPath, f.Traffic} {
-		if file, err := userfile.ReadAll(name); name != "" && err == nil { // a source has no file, and who needs one that is missing says so
-			fmt.Fprintf(sum, "\x00%s\x00", name)
-			sum.Write(file)
-		}
-	}
-	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	f.Locate(path, text, f.SLOPath)
 	for i := range f.Steps {
 		for j := range f.Steps[i].Configurations {
 			if c := &f.Steps[i].Configurations[j]; c.ExperimentPath != "" {
-				c.ExperimentPath = beside(c.ExperimentPath)
+				c.ExperimentPath = tune.Beside(path, c.ExperimentPath)
 			}
 		}
 	}
@@ -157,7 +133,7 @@ func parse(text []byte) (File, error) {
 	err = yamlfile.Fields{
 		"schema":     yamlfile.OneOf(&named, schema),
 		"name":       yamlfile.Text(&f.Name),
-		"traffic":    f.readTraffic,
+		"traffic":    f.ReadTraffic,
 		"slo":        yamlfile.Text(&f.SLOPath),
 		"objectives": f.SLO.Field(),
 		"deployment": tune.DeploymentFields(&f.Base, "under vary").Read,
@@ -174,8 +150,8 @@ func parse(text []byte) (File, error) {
 		return f, err
 	case (f.SLOPath == "") == (len(f.SLO.Objectives) == 0):
 		return f, yamlfile.Errorf(root, "slo or objectives: one of them is needed")
-	case strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.HasPrefix(f.Name, "."):
-		return f, errors.New("name: small letters, digits, - _ and . only: it names files")
+	case f.CheckName() != nil:
+		return f, f.CheckName()
 	}
 	f.SLO.Name = cmp.Or(f.SLO.Name, f.Name)
 	f.Base = f.Base.Normal()
@@ -191,18 +167,6 @@ func parse(text []byte) (File, error) {
 		return f, err
 	}
 	return f, f.check(root)
-}
-
-// readTraffic reads a name, or a mapping with a part of the traffic's clock.
-func (f *File) readTraffic(where string, node *yamlfile.Node) error {
-	if len(node.Content) == 0 {
-		return yamlfile.Text(&f.Traffic)(where, node)
-	}
-	err := yamlfile.Fields{"send": yamlfile.Text(&f.Traffic), "from": yamlfile.Text(&f.From), "until": yamlfile.Text(&f.Until), "window": yamlfile.Duration(&f.Window)}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "send")
 }
 
 func (f *File) addStep(where string, node *yamlfile.Node) error {

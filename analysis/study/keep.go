@@ -12,6 +12,9 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
+// ResultSchema is what Result.Schema says.
+const ResultSchema = "tidemark.study-result/1"
+
 // Result is a study as far as it came. Its JSON is what raw.studies keeps of it.
 type Result struct {
 	Schema     string       `json:"schema"`

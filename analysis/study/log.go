@@ -3,12 +3,10 @@
 package study
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 )
 
@@ -31,38 +29,28 @@ type Place struct {
 
 // logLine is a line of the journal. The first one says which study it belongs to.
 type logLine struct {
-	Schema string `json:"schema,omitempty"`
-	SHA256 string `json:"sha256,omitempty"`
-	Seed   uint64 `json:"seed,omitempty"`
-	At     string `json:"at"`
+	userfile.Owner
+	At string `json:"at"`
 	*Place
 	Measure *Measure `json:"measure,omitempty"`
 }
 
 // OpenLog starts the journal at path, or goes on with the one that is there. With isFresh the journal that is there is kept beside the new one.
 func OpenLog(path string, f File, seed uint64, isFresh bool, wall func() time.Time) (*Log, error) {
-	file, lines, err := userfile.OpenJournal(path, isFresh, wall())
+	l := &Log{done: map[Place]Measure{}, wall: wall}
+	owner := userfile.Owner{Schema: logSchema, SHA256: f.SHA256, Seed: seed}
+	file, isNew, err := userfile.GoOn("study", path, isFresh, wall(), f.Name, owner, func(n int, line logLine) bool {
+		if n > 0 && line.Place != nil && line.Measure != nil {
+			l.done[*line.Place] = *line.Measure
+		}
+		return n == 0 || line.Place != nil && line.Measure != nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("study: %w", err)
+		return nil, err
 	}
-	l := &Log{file: file, done: map[Place]Measure{}, wall: wall}
-	if len(lines) == 0 {
-		err = l.add(logLine{Schema: logSchema, SHA256: f.SHA256, Seed: seed})
-	}
-	for n, line := range lines {
-		var entry logLine
-		if bad := json.Unmarshal(line, &entry); bad != nil || n == 0 && entry.Schema != logSchema || n > 0 && (entry.Place == nil || entry.Measure == nil) {
-			err = hint.Errorf("study: %s: line %d: not a line of a study's journal", path, n+1).Hint("--restart begins again and keeps it beside the new one")
-			break
-		}
-		if n == 0 && (entry.SHA256 != f.SHA256 || entry.Seed != seed) {
-			err = hint.Misuse("study: %s: the file, its SLO, its traffic or the seed has changed since this journal was started", path).
-				Hint("give it another name than %q, or start over with --restart, which keeps the old journal beside the new one", f.Name)
-			break
-		}
-		if n > 0 {
-			l.done[*entry.Place] = *entry.Measure
-		}
+	l.file = file
+	if isNew {
+		err = l.add(logLine{Owner: owner})
 	}
 	if err != nil {
 		file.Close()

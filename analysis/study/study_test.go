@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 func rehearsed(rates ...float64) (all []Measure) {
@@ -162,16 +164,14 @@ func TestBuiltinStudiesCanBeRead(t *testing.T) {
 
 func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.study.jsonl")
-	f := File{Name: "a", SHA256: "one"}
+	f := File{Asked: tune.Asked{Name: "a", SHA256: "one"}}
 	open := func(f File, seed uint64) (*Log, error) { return OpenLog(path, f, seed, false, time.Now) }
 	l, err := open(f, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range rehearsed(10, 11) {
-		if err := l.Measured(Place{"x", i}, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Measured(Place{"x", i}, m))
 	}
 	l.Close()
 	text, err := os.ReadFile(path)
@@ -179,9 +179,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range text {
-		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		l, err := open(f, 1)
 		if err != nil {
 			t.Fatalf("after %d bytes: %v", n, err)
@@ -195,7 +193,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	for _, c := range []struct {
 		f    File
 		seed uint64
-	}{{File{Name: "a", SHA256: "two"}, 1}, {f, 2}} {
+	}{{File{Asked: tune.Asked{Name: "a", SHA256: "two"}}, 1}, {f, 2}} {
 		if _, err := open(c.f, c.seed); !hint.IsMisuse(err) || !strings.Contains(hint.Of(err), "--restart") {
 			t.Errorf("%v: %v", c, err)
 		}

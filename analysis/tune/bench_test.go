@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis/capacity"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 )
 
 // BenchmarkRank10000 is stage one over 10^4 candidates: 25 limits of sequences, 20 of tokens, 5 sizes of the KV cache, a prefix cache or
@@ -22,11 +23,8 @@ func BenchmarkRank10000(b *testing.B) {
 		}
 		return "[" + strings.Join(values, ", ") + "]"
 	}
-	f, err := Parse([]byte(head + "space:\n  max_num_seqs: " + list(16, 16, 25) + "\n  max_num_batched_tokens: " + list(512, 512, 20) +
-		"\n  gpu_memory_utilization: [0.80, 0.84, 0.88, 0.92, 0.96]\n  enable_prefix_caching: [true, false]\n  tensor_parallel_size: [1, 2]\n"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(Parse([]byte(head + "space:\n  max_num_seqs: " + list(16, 16, 25) + "\n  max_num_batched_tokens: " + list(512, 512, 20) +
+		"\n  gpu_memory_utilization: [0.80, 0.84, 0.88, 0.92, 0.96]\n  enable_prefix_caching: [true, false]\n  tensor_parallel_size: [1, 2]\n")))(b)
 	candidates, err := f.Candidates()
 	if err != nil || len(candidates) != 10_001 {
 		b.Fatal(len(candidates), err)
@@ -49,9 +47,7 @@ func BenchmarkRank10000(b *testing.B) {
 		}
 	}
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/ranking")
 	b.ReportMetric(time.Duration(used.Utime.Nano()+used.Stime.Nano()).Seconds()/float64(b.N), "cpu-s/ranking") // others may use the cores
 }

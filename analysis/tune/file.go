@@ -1,8 +1,6 @@
 package tune
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,16 +27,14 @@ const caching = "enable_prefix_caching"
 
 // File is what is to be tuned, as its author wrote it.
 type File struct {
-	Name, Traffic, SLO string
-	From, Until        string        // of the traffic's clock
-	Window             time.Duration // of the traffic that is asked about; 0: as the verb capacity
-	Base               deployment.Deployment
-	Knobs              []Knob // in the file's order
-	Constraints        []Constraint
-	Objectives         []string
-	Server             *Server // nil: nothing is started
-	Budget             Budget
-	SHA256             string // of the file, the SLO and a file of traffic, in hex: what a race must not change under way
+	Asked
+	SLO         string
+	Base        deployment.Deployment
+	Knobs       []Knob // in the file's order
+	Constraints []Constraint
+	Objectives  []string
+	Server      *Server // nil: nothing is started
+	Budget      Budget
 
 	spaceLine int
 }
@@ -61,29 +57,12 @@ func Read(path string) (File, error) {
 	if err != nil {
 		return f, hint.AsMisuse(fmt.Errorf("tune %s: %w", path, err))
 	}
-	sum := sha256.New()
-	sum.Write(text)
-	beside := func(name string) string {
-		if filepath.IsAbs(name) {
-			return name
-		}
-		return filepath.Join(filepath.Dir(path), name)
-	}
-	f.SLO = beside(f.SLO)
-	if strings.HasSuffix(f.Traffic, ".zst") || strings.HasSuffix(f.Traffic, ".yaml") || strings.HasSuffix(f.Traffic, ".yml") {
-		f.Traffic = beside(f.Traffic)
-	}
-	for _, name := range []string{f.SLO, f.Traffic} {
-		if file, err := userfile.ReadAll(name); err == nil { // a source has no file, and who needs one that is missing says so
-			fmt.Fprintf(sum, "\x00%s\x00", name)
-			sum.Write(file)
-		}
-	}
-	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	f.SLO = Beside(path, f.SLO)
+	f.Locate(path, text, f.SLO)
 	if s := f.Server; s != nil {
 		s.Dir = filepath.Dir(path)
 		if strings.Contains(s.Start[0], "/") {
-			s.Start[0], err = filepath.Abs(beside(s.Start[0]))
+			s.Start[0], err = filepath.Abs(Beside(path, s.Start[0]))
 		}
 	}
 	return f, err
@@ -101,7 +80,7 @@ func Parse(text []byte) (File, error) {
 	err = yamlfile.Fields{
 		"schema":      yamlfile.OneOf(&word, schema),
 		"name":        yamlfile.Text(&f.Name),
-		"traffic":     f.readTraffic,
+		"traffic":     f.ReadTraffic,
 		"slo":         yamlfile.Text(&f.SLO),
 		"deployment":  f.readDeployment,
 		"space":       f.readSpace,
@@ -124,8 +103,8 @@ func Parse(text []byte) (File, error) {
 	if err := yamlfile.Require("", root, "schema", "name", "traffic", "slo", "deployment", "space"); err != nil {
 		return f, err
 	}
-	if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.HasPrefix(f.Name, ".") {
-		return f, fmt.Errorf("name: small letters, digits, - _ and . only: it names files")
+	if err := f.CheckName(); err != nil {
+		return f, err
 	}
 	if f.Base.GPU == "" || f.Base.CatalogModel == "" {
 		return f, hint.Errorf("deployment: gpu and model are needed").Hint("deployment: {gpu: H100, model: llama-3.1-8b}")
@@ -136,18 +115,6 @@ func Parse(text []byte) (File, error) {
 		}
 	}
 	return f, nil
-}
-
-// readTraffic reads a name, or a mapping with a part of the traffic's clock.
-func (f *File) readTraffic(where string, node *yamlfile.Node) error {
-	if len(node.Content) == 0 {
-		return yamlfile.Text(&f.Traffic)(where, node)
-	}
-	err := yamlfile.Fields{"send": yamlfile.Text(&f.Traffic), "from": yamlfile.Text(&f.From), "until": yamlfile.Text(&f.Until), "window": yamlfile.Duration(&f.Window)}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "send")
 }
 
 // readDeployment reads the fields of a deployment, one value each.

@@ -1,12 +1,9 @@
 package tune
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/replay/server"
 )
@@ -28,8 +25,7 @@ type Log struct {
 
 // logLine is a line of the journal. The first one says which file it belongs to.
 type logLine struct {
-	Schema    string           `json:"schema,omitempty"`
-	SHA256    string           `json:"sha256,omitempty"`
+	userfile.Owner
 	SeriesID  string           `json:"series_id,omitempty"`
 	At        string           `json:"at"`
 	Event     string           `json:"event"` // begun, starting, started, ended, stopped, finished
@@ -42,39 +38,21 @@ type logLine struct {
 // OpenLog starts the journal at path, or goes on with the one that is there. With isFresh the journal that is there is kept beside the new
 // one, under the time.
 func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, error) {
-	file, lines, err := userfile.OpenJournal(path, isFresh, wall())
+	l := &Log{wall: wall}
+	owner := userfile.Owner{Schema: logSchema, SHA256: f.SHA256}
+	file, isNew, err := userfile.GoOn("tune", path, isFresh, wall(), f.Name, owner, func(_ int, line logLine) bool { l.take(line); return true })
 	if err != nil {
-		return nil, fmt.Errorf("tune: %w", err)
+		return nil, err
 	}
-	l := &Log{file: file, wall: wall}
-	if err := l.begin(path, lines, f); err != nil {
+	l.file = file
+	if isNew {
+		err = l.add(logLine{Owner: owner, SeriesID: f.Name + "-" + l.wall().UTC().Format("20060102-150405"), Event: "begun"})
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return l, nil
-}
-
-// begin takes what is there, or writes the first line.
-func (l *Log) begin(path string, lines [][]byte, f File) error {
-	if isOfOther := len(lines) == 1 && !bytes.Contains(lines[0], []byte(f.SHA256)) && bytes.Contains(lines[0], []byte(logSchema)); isOfOther { // nothing was started of it
-		l.file.Clear()
-		lines = nil
-	}
-	if len(lines) == 0 {
-		return l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: f.Name + "-" + l.wall().UTC().Format("20060102-150405"), Event: "begun"})
-	}
-	for n, line := range lines {
-		var entry logLine
-		if err := json.Unmarshal(line, &entry); err != nil || n == 0 && entry.Schema != logSchema {
-			return hint.Errorf("tune: %s: line %d: not a line of a tuning's journal", path, n+1).Hint("--restart begins again and keeps it beside the new one")
-		}
-		if n == 0 && entry.SHA256 != f.SHA256 {
-			return hint.Misuse("tune: %s: the file, its SLO or its traffic has changed since this journal was started", path).
-				Hint("give it another name than %q, or start over with --restart, which keeps the old journal beside the new one", f.Name)
-		}
-		l.take(entry)
-	}
-	return nil
 }
 
 func (l *Log) take(entry logLine) {

@@ -8,20 +8,19 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/server"
 )
 
 func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs", "chat.tune.jsonl")
-	f := File{Name: "chat", SHA256: "one"}
+	f := File{Asked: Asked{Name: "chat", SHA256: "one"}}
 	l, err := OpenLog(path, f, false, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, candidate := range []string{"defaults", "--mode 1"} {
-		if err := l.Starting(candidate); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Starting(candidate))
 		l.Started(server.Identity{PID: 7, Began: "123"})
 		l.Ended(Try{Candidate: candidate, Outcome: Served, Answer: found(10, 9, 11, time.Minute)})
 		if i == 0 {
@@ -37,9 +36,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range text {
-		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		l, err := OpenLog(path, f, false, time.Now)
 		if err != nil {
 			t.Fatalf("after %d bytes: %v", n, err)
@@ -57,11 +54,11 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Fatalf("the whole journal: %+v, %v", l, err)
 	}
 	l.Close()
-	_, err = OpenLog(path, File{Name: "chat", SHA256: "two"}, false, time.Now)
+	_, err = OpenLog(path, File{Asked: Asked{Name: "chat", SHA256: "two"}}, false, time.Now)
 	if !hint.IsMisuse(err) || !strings.Contains(hint.Of(err), "--restart") {
 		t.Errorf("of a changed file: %v, %s", err, hint.Of(err))
 	}
-	if l, err = OpenLog(path, File{Name: "chat", SHA256: "two"}, true, time.Now); err != nil || len(l.Tries) > 0 {
+	if l, err = OpenLog(path, File{Asked: Asked{Name: "chat", SHA256: "two"}}, true, time.Now); err != nil || len(l.Tries) > 0 {
 		t.Errorf("begun again: %v", err)
 	}
 	l.Close()

@@ -3,10 +3,8 @@ package tune
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"tidemark/analysis/capacity"
 	"tidemark/internal/engine"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 	"tidemark/replay/plan"
 )
 
@@ -198,26 +197,18 @@ func (t Told) of(doing string) func(done, of int) {
 	return func(done, of int) { t(doing, done, of) }
 }
 
-// inParallel does n things on all cores, says after each how many are done, and returns their errors together.
+// inParallel does n things on all cores, and says after each how many are done.
 func inParallel(n int, told func(done, of int), do func(i int) error) error {
 	var mu sync.Mutex
 	done := 0
-	failed := make([]error, n)
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			free <- struct{}{}
-			failed[i] = do(i)
-			<-free
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			told(done, n)
-		})
-	}
-	all.Wait()
-	return errors.Join(failed...)
+	return parallel.Do(n, func(i int) error {
+		err := do(i)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		told(done, n)
+		return err
+	})
 }
 
 func shortenGroup(ctx context.Context, group []variant, class int) error {

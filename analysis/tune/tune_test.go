@@ -11,6 +11,7 @@ import (
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -18,10 +19,7 @@ const head = "schema: tidemark.tune/1\nname: chat\ntraffic: t\nslo: s.yaml\ndepl
 
 func parsed(t *testing.T, text string) File {
 	t.Helper()
-	f, err := Parse([]byte(head + text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Parse([]byte(head + text)))(t)
 	return f
 }
 
@@ -65,23 +63,17 @@ func question(seqs, tokens, blocks int) capacity.Question {
 // Limits that are never reached change nothing, so one rehearsal is that of all: each candidate must be told what it would be told alone.
 func TestWhatTheEngineCannotTellApart(t *testing.T) {
 	f := parsed(t, "space:\n  max_num_seqs: [4, 512, 1024]\n  max_num_batched_tokens: [1024, 65536, 131072]\n")
-	candidates, err := f.Candidates()
-	if err != nil {
-		t.Fatal(err)
-	}
+	candidates := must.Get(f.Candidates())(t)
 	limits := func(c *Candidate) (seqs, tokens int) {
 		if c.IsBaseline {
 			return 1024, 65536
 		}
 		return c.Deployment.MaxNumSeqs, c.Deployment.MaxNumBatchedTokens
 	}
-	rows, err := f.Rehearse(t.Context(), candidates, func(_ int, c *Candidate) (Modelled, error) {
+	rows := must.Get(f.Rehearse(t.Context(), candidates, func(_ int, c *Candidate) (Modelled, error) {
 		seqs, tokens := limits(c)
 		return Modelled{Question: question(seqs, tokens, 1<<16), USDPerHour: 3.6}, nil
-	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil }, func(string, int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, func(chosen []Candidate) ([]float64, error) { return make([]float64, len(chosen)), nil }, func(string, int, int) {}))(t)
 	classes := map[int]int{}
 	for i, r := range rows {
 		classes[r.Class]++

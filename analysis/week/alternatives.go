@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -236,7 +235,7 @@ func (g grid) ranked(ctx context.Context, db *sql.DB, prices map[string]Price, r
 		slo.Objectives = append(slo.Objectives, analysis.Objective{Metric: o.Metric, Percentile: o.Percent, AtMost: o.AtMost, Class: o.Class})
 		byClass = byClass || o.Class != ""
 	}
-	mix, err := analysis.MixOf(each(requests), analysis.MixChoice{ByClass: byClass})
+	mix, err := analysis.MixOf(plan.Each(requests), analysis.MixChoice{ByClass: byClass})
 	switch {
 	case err != nil:
 		return nil, err
@@ -283,17 +282,6 @@ func (g grid) ranked(ctx context.Context, db *sql.DB, prices map[string]Price, r
 		}
 	}
 	return chosen, nil
-}
-
-// each yields the requests as MixOf reads them.
-func each(requests []plan.Request) iter.Seq2[plan.Request, error] {
-	return func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
 }
 
 // row is a candidate with the replicas that it needs. A deployment that cannot be rehearsed, or that keeps the SLO at no rate, is a row that says so.

@@ -238,7 +238,7 @@ func (c *Changed) visible(ofSystem bool) string {
 	case known == 1 || math.Expm1(most.Visible) > leastOfTraffic+1e-9:
 		return fmt.Sprintf("a change of %s by %s would have shown", most.Words(), show.Percent(math.Expm1(most.Visible)))
 	}
-	return fmt.Sprintf("a change by %s would have shown", show.Percent(leastOfTraffic))
+	return fmt.Sprintf("a change of the workload by %s would have shown", show.Percent(leastOfTraffic))
 }
 
 // Rows are what a program reads: one for each figure, and one for each that was rehearsed.
@@ -254,7 +254,7 @@ func (c *Changed) Rows() (rows [][]any) {
 	for _, f := range c.Figures {
 		is := f.IsKnown
 		rows = append(rows, []any{f.Name, f.of(), known(is, f.IsShown), known(is && f.IsShown && !f.IsGradual, day(f.Day)), known(f.IsShown, day(f.From)), known(f.IsShown, day(f.Until)),
-			known(f.IsShown, f.IsGradual), ratio(is, f.Size), ratio(is, f.Low), ratio(is, f.High), known(is, f.P), ratio(is, f.Visible), nil, nil, nil, nil})
+			known(f.IsShown, f.IsGradual), ratio(is, f.Size), ratio(f.IsShown, f.Low), ratio(f.IsShown, f.High), known(is, f.P), ratio(is, f.Visible), nil, nil, nil, nil})
 	}
 	for _, f := range c.Rehearsed {
 		rows = append(rows, []any{f.Name, "rehearsed", nil, nil, nil, nil, nil, finite(f.Now/f.Then - 1), nil, nil, nil, nil, finite(f.Then), finite(f.Now), finite(f.Traffic), finite(f.System)})
@@ -272,6 +272,7 @@ func (c *Changed) Shown() (figures, rehearsed [][]any) {
 	}
 	for _, f := range c.Figures {
 		on := "no change shown"
+		low, high := percent(math.Expm1(f.Low)), percent(math.Expm1(f.High))
 		switch {
 		case !f.IsKnown:
 			figures = append(figures, []any{f.Words(), "not known", nil, nil, nil, nil})
@@ -280,8 +281,10 @@ func (c *Changed) Shown() (figures, rehearsed [][]any) {
 			on = "bit by bit"
 		case f.IsShown:
 			on = f.Day.Format(time.DateOnly)
+		default: // of many days one looks best by chance: its interval would leave out 0
+			low, high = nil, nil
 		}
-		figures = append(figures, []any{f.Words(), on, percent(math.Expm1(f.Size)), percent(math.Expm1(f.Low)), percent(math.Expm1(f.High)), strings.TrimPrefix(fmt.Sprint(percent(math.Expm1(f.Visible))), "+")})
+		figures = append(figures, []any{f.Words(), on, percent(math.Expm1(f.Size)), low, high, strings.TrimPrefix(fmt.Sprint(percent(math.Expm1(f.Visible))), "+")})
 	}
 	for _, f := range c.Rehearsed {
 		words, value := strings.TrimSuffix(show.Words(f.Name), " s"), show.Duration
@@ -386,6 +389,9 @@ func (m *maker) rehearseChange(c *Changed, steps []StepTime) error {
 	then, now, err := m.hoursAround(day)
 	if err != nil || then == nil {
 		return err
+	}
+	if fleet.Alike(&then.Shape, &now.Shape) { // what a replica takes must not differ by which requests the hours happened to bring
+		now.Shape = then.Shape
 	}
 	m.tell("rehearsing then's traffic and now's, on then's constants and on now's")
 	level, n := 0.0, 0.0

@@ -69,9 +69,9 @@ func Keep(ctx context.Context, w *warehouse.Warehouse, f service.File, r *Report
 			}
 		}
 		// Of weeks long ago a page is seldom made again.
-		if err := tx.Exec(ctx, `update raw.service_demands set samples = null where service = ? and samples is not null
+		if err := tx.Exec(ctx, `update raw.service_demands set samples = null where service = ? and samples is not null and week <> ?
 	and week not in (select week from raw.service_demands where service = ? and samples is not null order by week desc limit ?)`,
-			r.Service, r.Service, weeksWithSamples); err != nil {
+			r.Service, r.Basis.AnchorWeek, r.Service, weeksWithSamples); err != nil {
 			return err
 		}
 		for _, c := range k.capacities {
@@ -150,12 +150,11 @@ func (m *maker) alternatives() (all []Alternative, err error) {
 	if err != sql.ErrNoRows {
 		return nil, err
 	}
-	if all, err = Alternatives(m.ctx, m.db, m.report, m.file.Deployment, m.busiest, m.fleetOf(m.ctx)); err != nil {
+	if all, err = Alternatives(m.ctx, m.db, m.report, m.file.Deployment, m.answer.Shape.Requests, m.fleetOf(m.ctx)); err != nil {
 		return nil, err
 	}
 	made, err := json.Marshal(all)
-	_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
-	m.kept.capacities = append(m.kept.capacities, keptCapacity{key, ids, made})
+	m.kept.capacities = append(m.kept.capacities, keptCapacity{key, m.keptShapes().sourceIDs, made})
 	return all, err
 }
 
@@ -171,7 +170,7 @@ func (m *maker) alternativesKey() (string, error) {
 	r := m.report
 	sums := r.Sums
 	sums.TPOTRatio, sums.LowTPOTRatio, sums.HighTPOTRatio = nil, nil, nil
-	for _, part := range []any{r.Hours, sums, r.Basis, r.Scaling, r.SLO, r.Price, r.Replicas, r.Deployment, r.TimeZone, m.file.Deployment, m.file.Routing, m.busiest} {
+	for _, part := range []any{r.Hours, sums, r.Basis, r.Scaling, r.SLO, r.Price, r.Replicas, r.Deployment, r.TimeZone, m.file.Deployment, m.file.Routing, m.answer.Shape} {
 		if err := json.NewEncoder(h).Encode(part); err != nil {
 			return "", err
 		}

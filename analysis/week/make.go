@@ -15,7 +15,6 @@ import (
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
-	"tidemark/replay/plan"
 )
 
 // Options choose the report.
@@ -40,9 +39,9 @@ type maker struct {
 	adder   adder      // of the week that was added up last
 	told    func(doing string)
 
-	answer  *fleet.Answer  // what each hour of this week and the last needs
-	busiest []plan.Request // sample of the busiest hour
-	printed *Report        // last week's page as it is kept; nil: there is none
+	answer  *fleet.Answer // what each hour of this week and the last needs
+	anchor  *weekOf       // whose requests were rehearsed for the page before this one; nil: there is none
+	printed *Report       // last week's page as it is kept; nil: there is none
 	// Of this week and the one before: shares within the SLO by hour, and times per token.
 	within, withinBefore hourShares
 	stepsBefore          []StepTime
@@ -210,7 +209,11 @@ func (m *maker) lastWeek() *weekOf {
 
 // restsOn are the sources of all weeks that the report is made of, so that purging one of them removes the report.
 func (m *maker) restsOn() (ids []int64) {
-	for _, w := range m.weeks {
+	weeks := m.weeks
+	if m.anchor != nil {
+		weeks = append(slices.Clone(weeks), *m.anchor)
+	}
+	for _, w := range weeks {
 		_, of := demandKey(w.week, m.parts)
 		ids = append(ids, of...)
 	}

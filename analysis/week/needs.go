@@ -2,12 +2,15 @@ package week
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tidemark/analysis/week/fleet"
+	"tidemark/analysis/week/service"
 	"tidemark/internal/deployment"
 	"tidemark/internal/show"
 )
@@ -31,13 +34,20 @@ func (m *maker) fillNeeds() error {
 	if err != nil {
 		return err
 	}
-	_, ids := demandKey(this.week, m.parts)
-	asked := fleet.Asked{Server: server, Search: search, WeekEnd: this.week.End(), Kept: keptShapes{m, ids}, Told: m.tellRehearsed()}
+	if m.anchor, err = m.anchorWeek(); err != nil {
+		return err
+	}
+	asked := fleet.Asked{Server: server, Search: search, WeekEnd: this.week.End(), Kept: m.keptShapes(), Told: m.tellRehearsed()}
 	if asked.Hours, err = m.sampled(this); err != nil {
 		return err
 	}
 	if last != nil {
 		if asked.Before, err = m.sampled(last); err != nil {
+			return err
+		}
+	}
+	if m.anchor != nil {
+		if asked.Anchor, err = m.sampled(m.anchor); err != nil {
 			return err
 		}
 	}
@@ -50,12 +60,14 @@ func (m *maker) fillNeeds() error {
 	}
 	m.takeBasis(answer, why)
 	m.report.Basis.Constants = server.Constants()
+	m.report.Basis.AnchorWeek = this.week.String()
+	if answer.IsAnchored {
+		m.report.Basis.AnchorWeek = m.anchor.week.String()
+		m.report.Basis.Sentence += " It was rehearsed with the requests of " + m.anchor.week.String() + ", which this week’s look like."
+	}
 	m.answer = answer
 	m.takeNeeds(this.hours, answer)
 	takeHeadroom(&m.report.Sums, answer, this.hours)
-	if at := answer.Busiest; at >= 0 {
-		m.busiest = asked.Hours[at].Shape.Requests
-	}
 	if last != nil { // by this week's search and with its estimates, so that only the traffic of the two differs
 		sums := &m.report.Before[len(m.report.Before)-1]
 		m.takeNeeds(last.hours, answer.Before)
@@ -64,6 +76,36 @@ func (m *maker) fillNeeds() error {
 		PaySums(sums, last.hours, m.report.Deployment.GPUsPerReplica, m.report.Price)
 	}
 	return nil
+}
+
+// anchorWeek is the week whose requests the newest page before this one was rehearsed with; nil: there is no such page, or the week's data are gone.
+func (m *maker) anchorWeek() (*weekOf, error) {
+	var name sql.NullString
+	err := m.conn.QueryRowContext(m.ctx, "select document->>'$.basis.anchor_week' from raw.service_weeks where service = ? and week < ? order by week desc limit 1",
+		m.file.Service, m.report.Week).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !name.Valid {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := weekOf{}
+	if w.week, err = service.ParseWeek(name.String, m.file.Zone); err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(m.weeks, func(w weekOf) bool { return w.week.String() == name.String }); at >= 0 {
+		w = m.weeks[at]
+	} else {
+		var hasData bool
+		if w.demand, hasData, err = m.demandOf(w.week); err != nil || !hasData {
+			return nil, err
+		}
+		w.hours = hoursOf(m.file, w.week, w.demand, m.parts)
+	}
+	if w.samples == nil {
+		w.samples, err = m.samplesOf(w.week, w.demand)
+	}
+	return &w, err
 }
 
 // tellRehearsed says how many shapes of hours are rehearsed, and how long the rest will take.
@@ -148,6 +190,16 @@ type keptShapes struct {
 	sourceIDs []int64
 }
 
+func (m *maker) keptShapes() keptShapes {
+	_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
+	if m.anchor != nil {
+		_, of := demandKey(m.anchor.week, m.parts)
+		ids = append(slices.Clone(ids), of...)
+		slices.Sort(ids)
+	}
+	return keptShapes{m, slices.Compact(ids)}
+}
+
 func (k keptShapes) Get(key string) (c fleet.Capacity, isKept bool) {
 	k.m.keeping.Lock()
 	defer k.m.keeping.Unlock()
@@ -208,8 +260,7 @@ func (m *maker) fleetOf(ctx context.Context) FleetOf {
 			return nil, 0, err
 		}
 		server.Replicas, server.Routing, server.IsLow = m.report.paidNow(), m.file.Routing, true
-		_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
-		need, err := server.NeedOf(ctx, fleet.Shape{Requests: m.busiest}, peakPerS, keptShapes{m, ids})
+		need, err := server.NeedOf(ctx, m.answer.Shape, peakPerS, m.keptShapes())
 		if err != nil || need.Most == nil {
 			return nil, 0, err
 		}

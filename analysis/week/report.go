@@ -243,7 +243,8 @@ type Basis struct {
 	Correction     *float64      `json:"correction_ratio"` // rehearsed at the week's shape over rehearsed at the measured one
 	Model          *float64      `json:"model_band_ratio"` // of a prediction: how far it may be off, one side
 	Rehearsals     int           `json:"rehearsals"`
-	Curve          []Share       `json:"curve"` // share of requests that miss, over the multiple of the basis' window
+	AnchorWeek     string        `json:"anchor_week"` // whose requests were rehearsed: this week, or an earlier one that its traffic looks like
+	Curve          []Share       `json:"curve"`       // share of requests that miss, over the multiple of the basis' window
 	Points         []Point       `json:"points"`
 	AllowedRatio   *float64      `json:"allowed_ratio"`
 	WindowRatePerS *float64      `json:"window_rate_per_s"` // mean rate of the window per replica at multiple 1

@@ -161,14 +161,9 @@ func (m *maker) takePrinted() {
 	last.BusiestHourStart, last.PeakRatePerS = own.BusiestHourStart, own.PeakRatePerS
 	last.HeadroomRatio, last.LowHeadroom, last.HighHeadroom = own.HeadroomRatio, own.LowHeadroom, own.HighHeadroom
 	last.GPUHoursNeeded = own.GPUHoursNeeded
-	for i := range r.Changes {
-		switch c := &r.Changes[i]; {
-		case c.Ratio == nil:
-		case c.Figure == "peak_rate_per_s":
-			*c = c.against(*r.Sums.PeakRatePerS, *own.PeakRatePerS)
-		case c.Figure == "gpu_hours_needed" && r.Sums.GPUHoursNeeded != nil && own.GPUHoursNeeded != nil: // of all that was paid in covered hours
-			*c = c.against(*r.Sums.GPUHoursNeeded/r.Sums.GPUHoursCovered, *own.GPUHoursNeeded/own.GPUHoursCovered)
-			c.Before = own.GPUHoursNeeded
+	for i, c := range Changes(Side{Hours: r.Hours}, Side{Hours: m.printed.Hours}, r.Deployment.GPUsPerReplica) {
+		if c.Figure == "peak_rate_per_s" || c.Figure == "gpu_hours_needed" {
+			r.Changes[i] = c
 		}
 	}
 }
@@ -176,18 +171,6 @@ func (m *maker) takePrinted() {
 // restsOnTheSame says that a page of last week named a busiest hour by what this week's page rests on.
 func (m *maker) restsOnTheSame(printed *Report) bool {
 	return printed != nil && printed.Sums.BusiestHourStart != nil && m.changedModel(printed) == ""
-}
-
-// against is the change between two other values, which are as far off.
-func (c Change) against(now, before float64) Change {
-	out := Change{Figure: c.Figure, Before: &before, Ratio: new(now/before - 1)}
-	if c.Low != nil && c.High != nil {
-		reach := math.Log1p(*c.High) - math.Log1p(*c.Ratio)
-		ln := math.Log(now / before)
-		out.Low, out.High = new(math.Expm1(ln-reach)), new(math.Expm1(ln+reach))
-		out.IsTold = *out.Low > 0 || *out.High < 0
-	}
-	return out
 }
 
 // judged is the kind of a verdict on what is paid for now.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/profile"
 )
 
@@ -20,10 +21,7 @@ insert into raw.arrivals values
     (1, 6, 3780000000000, 100, 10, null, null, null, null),
     (1, 7, 3780000000001, 100, 0, null, null, null, null)`)
 	// Four requests about 18:01, one of 19:03 with the lengths of the first, and one that failed.
-	got, err := workload.Lengths(context.Background(), w.DB(), "day", workload.Window{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(workload.Lengths(context.Background(), w.DB(), "day", workload.Window{}))(t)
 	if want := []profile.Pair{{Input: 100, Output: 10, Count: 2}, {Input: 200, Output: 20, Count: 1}, {Input: 300, Output: 30, Count: 1}, {Input: 400, Output: 40, Count: 1}}; !slices.Equal(got.Pairs, want) {
 		t.Errorf("pairs: %v, want %v", got.Pairs, want)
 	}
@@ -79,10 +77,7 @@ insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes
 insert into raw.arrivals
 select 1, line, line * 1000000, 1 + (line * 7919) %% 100003, 1 + (line * 104729) %% 3001, null, null, null, null
 from range(%[1]d) as lines (line)`, rows))
-	got, err := workload.Lengths(context.Background(), w.DB(), "large", workload.Window{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(workload.Lengths(context.Background(), w.DB(), "large", workload.Window{}))(t)
 	var requests, input int64
 	for _, p := range got.Pairs {
 		requests += p.Count

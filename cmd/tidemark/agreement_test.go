@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // One question has one answer: what-if says of a plan what capacity says of it, as a rate and with the same interval, of one replica and of three; in sessions too. A rehearsal a
@@ -17,9 +18,7 @@ import (
 func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const slo = "schema: tidemark.slo/2\nname: chat\nobjectives:\n  - {metric: ttft_from_due, percentile: 95, at_most: 1s}\n  - {metric: tpot, percentile: 95, at_most: 30ms}\n"
-	if err := os.WriteFile("slo.yaml", []byte(slo), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("slo.yaml", []byte(slo), 0o644))
 	ask := func(command string) map[string]any {
 		t.Helper()
 		var answer, said strings.Builder
@@ -38,14 +37,12 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 		"sessions": "mode: sessions\narrivals: {process: poisson, rate_per_s: 1}\nduration: 60s\nblock_tokens: 16\nclasses:\n  - {name: chat, share: 1, input_tokens: {constant: 800}, output_tokens: {constant: 60}, turns: {constant: 3}, think_s: {constant: 2}}\n",
 	} {
 		path := filepath.Join(".", name+".yaml")
-		if err := os.WriteFile(path, []byte("schema: tidemark.profile/1\nname: "+name+"\n"+profile), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("schema: tidemark.profile/1\nname: "+name+"\n"+profile), 0o644))
 		if code := run(strings.Fields("tidemark plan "+path+" --output "+name+".jsonl.zst"), strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
 			t.Fatal("plan: ", code)
 		}
 		for _, replicas := range []string{"1", "3"} {
-			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --model llama-3.1-8b --replicas " + replicas
+			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b --replicas " + replicas
 			capacity, whatIf := ask("capacity --json "+on), ask("what-if --json "+on)
 			for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
 				if capacity[of] == nil || capacity[of] != whatIf[column] {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // usageOf runs the program in a folder of its own and reports its CPU-seconds, user and system, and its peak of memory.
@@ -26,9 +28,9 @@ func usageOf(b *testing.B, dir, what string, args ...string) {
 func BenchmarkOneConfiguration(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
-		usageOf(b, dir, "predict", "predict", "--gpu", "H100", "--model", "llama-3.1-8b", "--concurrency", "32")
-		usageOf(b, dir, "kv", "predict", "kv", "--model", "llama-3.1-8b")
-		usageOf(b, dir, "fit", "predict", "fit", "--gpu", "H100", "--model", "llama-3.1-8b")
+		usageOf(b, dir, "predict", "predict", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--concurrency", "32")
+		usageOf(b, dir, "kv", "predict", "kv", "--catalog-model", "llama-3.1-8b")
+		usageOf(b, dir, "fit", "predict", "fit", "--gpu", "H100", "--catalog-model", "llama-3.1-8b")
 	}
 }
 
@@ -42,9 +44,7 @@ func BenchmarkTablesOfPoints(b *testing.B) {
 			for i := range rows {
 				fmt.Fprintf(&table, "H200,llama-3.1-70b,fp8,%d,%d,%d,300\n", 100+i, 1+i%200, 1000+i%37)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "points.csv"), []byte(table.String()), 0o644); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, os.WriteFile(filepath.Join(dir, "points.csv"), []byte(table.String()), 0o644))
 			usageOf(b, dir, fmt.Sprint(rows), "predict", "--points", "points.csv", "--csv")
 		}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // 200 requests/s of 16 tokens against a server of exactly known times, client
@@ -95,10 +96,8 @@ func BenchmarkRunTakenIn(b *testing.B) {
 			at += random.ExpFloat64() / 100
 			fmt.Fprintf(&trace, "%.6f,%d,%d\n", at, 1+int(200*random.ExpFloat64()), 2+int(50*random.ExpFloat64()))
 		}
-		if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(trace.String()), 0o644); err != nil {
-			b.Fatal(err)
-		}
-		rehearse := []string{"rehearse", "steady", "--gpu", "H100", "--model", "llama-3.1-8b", "--replicas", "2", "--keep"}
+		must.Do(b, os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(trace.String()), 0o644))
+		rehearse := []string{"rehearse", "steady", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--replicas", "2", "--keep"}
 		r.run(b, "ingest", "steady.csv", "--name", "steady")
 		r.run(b, append(rehearse, "--limit", "1000", "--runs", "small")...)
 		other := []string{"--warehouse", "other.duckdb", "--publish", "off"}
@@ -156,10 +155,7 @@ func BenchmarkDemo(b *testing.B) {
 		if out, err := exec.Command("tidemark", "demo", "--output", dir).CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
-		info, err := os.Stat(filepath.Join(dir, "report.html"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(dir, "report.html")))(b)
 		b.ReportMetric(float64(info.Size())/1e6, "report-MB")
 	}
 }
@@ -167,9 +163,7 @@ func BenchmarkDemo(b *testing.B) {
 // BenchmarkStart is what a verb costs that has little to do: CPU of the program, user and system, the mean of twenty.
 func BenchmarkStart(b *testing.B) {
 	r := replayBench{dir: b.TempDir()}
-	if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n"), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n"), 0o644))
 	r.run(b, "ingest", "steady.csv")
 	for _, verb := range []string{"version", "help", "runs", "schema"} {
 		b.Run(verb, func(b *testing.B) {
@@ -215,13 +209,9 @@ func BenchmarkMondayReport(b *testing.B) {
 		s.Classes[0].Input, s.Classes[0].Output = seeded.Lengths{Median: 14_000, Sigma: 0.3, Most: 31_000}, seeded.Lengths{Median: 60, Sigma: 0.4, Most: 400}
 		begin := s.Begin.AddDate(0, 0, 7)
 		var trace bytes.Buffer
-		if err := s.Write(&trace, begin, begin.AddDate(0, 0, 7)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.Write(&trace, begin, begin.AddDate(0, 0, 7)))
 		for name, content := range map[string][]byte{"week.csv": trace.Bytes(), "chat.yaml": []byte(benchService), "slo.yaml": []byte(benchSLO)} {
-			if err := os.WriteFile(filepath.Join(r.dir, name), content, 0o644); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, os.WriteFile(filepath.Join(r.dir, name), content, 0o644))
 		}
 		r.run(b, "ingest", "week.csv", "--name", "week")
 		b.ReportMetric(float64(bytes.Count(trace.Bytes(), []byte("\n"))-1), "requests")
@@ -251,9 +241,7 @@ func newReplayBench(b *testing.B, perSecond, requests, outputTokens int) replayB
 		fmt.Fprintf(&trace, "%.6f,100,%d\n", float64(i)/float64(perSecond), outputTokens)
 	}
 	text := "arrived_at,num_prefill_tokens,num_decode_tokens\n" + trace.String()
-	if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(text), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(text), 0o644))
 	r.run(b, "ingest", "steady.csv", "--name", "steady")
 	r.run(b, "plan", "steady", "--output", "plan.jsonl.zst")
 	r.url = startPinnedServer(b, 1)
@@ -264,13 +252,8 @@ func startPinnedServer(b *testing.B, core int) string {
 	b.Helper()
 	server := exec.Command("tidemark", "simulate", "--fixed-ttft", "50ms", "--fixed-tpot", "10ms", "--port", "0")
 	server.Env = append(os.Environ(), "GOMAXPROCS=1")
-	stderr, err := server.StderrPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		b.Fatal(err)
-	}
+	stderr := must.Get(server.StderrPipe())(b)
+	must.Do(b, server.Start())
 	b.Cleanup(func() { server.Process.Signal(syscall.SIGINT); server.Wait() })
 	pin(b, server.Process.Pid, core)
 	line, err := bufio.NewReader(stderr).ReadString('\n')
@@ -314,9 +297,7 @@ func (r replayBench) replay(b *testing.B, flags ...string) *syscall.Rusage {
 func (r replayBench) report(b *testing.B, query string) {
 	b.Helper()
 	var rows []map[string]float64
-	if err := json.Unmarshal([]byte(r.run(b, "sql", "--json", query)), &rows); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, json.Unmarshal([]byte(r.run(b, "sql", "--json", query)), &rows))
 	for name, value := range rows[0] {
 		b.ReportMetric(value, name)
 	}
@@ -325,18 +306,10 @@ func (r replayBench) report(b *testing.B, query string) {
 // reportTruth prints what the server really did: the instants of its writes.
 func (r replayBench) reportTruth(b *testing.B) {
 	b.Helper()
-	answer, err := http.Get(r.url + "/sim/truth")
-	if err != nil {
-		b.Fatal(err)
-	}
+	answer := must.Get(http.Get(r.url + "/sim/truth"))(b)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.dir, "truth.jsonl"), text, 0o644); err != nil {
-		b.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(answer.Body))(b)
+	must.Do(b, os.WriteFile(filepath.Join(r.dir, "truth.jsonl"), text, 0o644))
 	r.report(b, `select
 			quantile_cont(first_token_s, 0.5) * 1e3 as "true-ttft-p50-ms",
 			quantile_cont(first_token_s, 0.99) * 1e3 as "true-ttft-p99-ms",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/cmd/tidemark/verbs/take"
+	"tidemark/internal/proof/must"
 )
 
 // fakePrometheus has one replica, which finished a request a second since 1970 and began each with 0.2 s of wait. It wants the token "open-sesame"
@@ -49,10 +50,7 @@ func fakePrometheus(w http.ResponseWriter, r *http.Request) {
 
 func TestInstantOf(t *testing.T) {
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
 	for text, want := range map[string]string{
 		"8d": "2026-11-15T09:00:00Z", "1.5d": "2026-11-21T21:00:00Z", "36h": "2026-11-21T21:00:00Z",
 		"2026-11-16": "2026-11-15T23:00:00Z", "2026-11-16T09:00:00+01:00": "2026-11-16T08:00:00Z",

@@ -26,6 +26,7 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/stat"
 	"tidemark/replay/experiment"
 	"tidemark/replay/plan"
@@ -45,9 +46,7 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 	dir := t.TempDir()
 	for id, document := range triedRuns {
 		folder := filepath.Join(dir, "runs", id)
-		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "run.json"), []byte(document), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "run.json"), []byte(document), 0o644)))
 	}
 	for _, c := range []struct {
 		name, tries, reported, busy, err string
@@ -97,14 +96,9 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 func TestTheDemosServiceFileIsOfItsWeeks(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"demo-chat.yaml": fixtures.DemoService, "slo.yaml": fixtures.DemoSLO} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
-	file, err := service.Read(filepath.Join(dir, "demo-chat.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(service.Read(filepath.Join(dir, "demo-chat.yaml")))(t)
 	if _, err := analysis.ReadSLO(file.SLO); err != nil {
 		t.Error(err)
 	}
@@ -133,10 +127,7 @@ var update = flag.Bool("update", false, "write what the demo's servers show anew
 // What the demo's servers show at their loads is what the model says of servers whose steps take 6 % longer.
 func TestTheDemosServersAreThoseOfTheModel(t *testing.T) {
 	const path = "../../fixtures/demo/served.csv"
-	config, err := send.SimulatorOf(t.Context(), send.DemoDeployment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(send.SimulatorOf(t.Context(), send.DemoDeployment))(t)
 	steps := config.StepTime
 	config.StepTime = func(s engine.Step) time.Duration { return time.Duration(1.06 * float64(steps(s))) }
 	config.MaxModelLen = 32768
@@ -146,9 +137,7 @@ func TestTheDemosServersAreThoseOfTheModel(t *testing.T) {
 		serveDemo(t, &out, config.Config, perS)
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(out.String()), 0o644))
 	}
 	if is, err := os.ReadFile(path); err != nil || string(is) != out.String() {
 		t.Errorf("%s is not what the model says now (%v): go test -tags duckdb_arrow ./cmd/tidemark -run TestTheDemosServersAreThoseOfTheModel -args -update", path, err)
@@ -169,18 +158,14 @@ func serveDemo(t *testing.T, out io.Writer, config engine.Config, perS float64) 
 	served := seeded.Demo()
 	served.Shape, served.Growth, served.Noise, served.Gaps, served.Holidays, served.RatePerS = seeded.Even(), 0, 0, nil, nil, perS
 	var text strings.Builder
-	if err := served.Write(&text, begin, begin.Add(20*time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, served.Write(&text, begin, begin.Add(20*time.Minute)))
 	var requests []plan.Request
 	for _, line := range strings.Split(strings.TrimSpace(text.String()), "\n")[1:] {
 		fields := strings.Split(line, ",")
 		at, errAt := time.Parse("2006-01-02 15:04:05.999999-07:00", fields[0])
 		input, errIn := strconv.Atoi(fields[1])
 		output, errOut := strconv.Atoi(fields[2])
-		if err := errors.Join(errAt, errIn, errOut); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(errAt, errIn, errOut))
 		requests = append(requests, plan.Request{Seq: int64(len(requests)), Due: at.Sub(begin), InputTokens: input, OutputTokens: output})
 	}
 	values := map[string][]float64{}
@@ -223,18 +208,10 @@ func serveDemo(t *testing.T, out io.Writer, config engine.Config, perS float64) 
 func TestWhatWasCollectedIsPlannedAsLongAsCounted(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	served, err := seeded.ReadServed(bytes.NewReader(fixtures.DemoServed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Create(in("chat.prometheus.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := must.Get(seeded.ReadServed(bytes.NewReader(fixtures.DemoServed)))(t)
+	file := must.Get(os.Create(in("chat.prometheus.jsonl")))(t)
 	s := seeded.Demo()
-	if err := errors.Join(s.WriteMetrics(file, "chat", "m", 2, served, s.Begin, s.Begin.AddDate(0, 0, 2)), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.WriteMetrics(file, "chat", "m", 2, served, s.Begin, s.Begin.AddDate(0, 0, 2)), file.Close()))
 	var said bytes.Buffer
 	do := func(args ...string) string {
 		said.Reset()
@@ -245,17 +222,11 @@ func TestWhatWasCollectedIsPlannedAsLongAsCounted(t *testing.T) {
 	}
 	do("ingest", in("chat.prometheus.jsonl"))
 	do("plan", "chat.prometheus", "--from", "+24h", "--until", "+25h", "--output", in("hour.jsonl"))
-	planned, err := plan.Open(in("hour.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := must.Get(plan.Open(in("hour.jsonl")))(t)
 	h := planned.Header()
 	for quantity, tokens := range map[string]int64{"input_tokens": h.InputTokens, "output_tokens": h.OutputTokens} {
 		text := do("sql", "--csv", "select sum(mean_tokens * requests) / sum(requests) from staging.length_means where quantity = '"+quantity+"'")
-		counted, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(text, "\n", 2)[1]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		counted := must.Get(strconv.ParseFloat(strings.TrimSpace(strings.SplitN(text, "\n", 2)[1]), 64))(t)
 		if drawn := float64(tokens) / float64(h.Requests); math.Abs(drawn/counted-1) > 0.03 {
 			t.Errorf("%s: drawn are %.1f in the mean, counted were %.1f", quantity, drawn, counted)
 		}

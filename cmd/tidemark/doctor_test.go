@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/cmd/tidemark/verbs/send"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/host"
 )
@@ -57,10 +59,7 @@ func aServer(t *testing.T, change func(*vllmsim.Config)) string {
 // inFront is a server that hands requests on, changed.
 func inFront(t *testing.T, of string, request func(*http.Request), answer func(*http.Response) error) string {
 	t.Helper()
-	to, err := url.Parse(of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(of))(t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	direct := proxy.Director
 	proxy.Director = func(r *http.Request) {
@@ -83,9 +82,7 @@ func asItIs(*http.Request) {}
 // Each planted fault is found under its name, with what to do; alone it decides the exit code.
 func TestDoctorFindsEachPlantedFault(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("text.duckdb", []byte("not a warehouse"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("text.duckdb", []byte("not a warehouse"), 0o600))
 	unchanged := func(*vllmsim.Config) {}
 	server := aServer(t, unchanged)
 	nobody := "http://127.0.0.1:1"
@@ -173,14 +170,9 @@ func inUse(t *testing.T) string {
 	t.Helper()
 	server := aServer(t, func(c *vllmsim.Config) { c.Fixed.TPOT = 100 * time.Millisecond })
 	body := `{"model":"tiny","prompt":"one","max_tokens":3000,"ignore_eos":true,"stream":true}`
-	answer, err := http.Post(server+"/v1/completions", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Post(server+"/v1/completions", "application/json", strings.NewReader(body)))(t)
 	t.Cleanup(func() { answer.Body.Close() })
-	if _, err := io.ReadFull(answer.Body, make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(answer.Body, make([]byte, 5)))(t)
 	return server
 }
 
@@ -237,25 +229,27 @@ func TestDoctorsFindingsAsJSON(t *testing.T) {
 	}
 }
 
-// replay tells the faults that cost no request before it sends the first one, and goes on; a good machine and server get no word.
-func TestReplayTellsFaultsBeforeItSends(t *testing.T) {
+// replay and capacity tell the faults that cost no request before they send the first one, and go on; a good machine and server get no word.
+func TestFaultsAreToldBeforeAnythingIsSent(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("few.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 3, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("few.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 3, "hash_ids": [1]}`+"\n"), 0o600))
 	if code := run([]string{"tidemark", "ingest", "few.jsonl", "--quiet"}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
+	must.Do(t, os.WriteFile("slo.yaml", []byte("schema: tidemark.slo/2\nname: s\nobjectives:\n  - {metric: tpot, percentile: 90, at_most: 20ms}\n"), 0o600))
 	server, other := aServer(t, func(*vllmsim.Config) {}), aServer(t, func(c *vllmsim.Config) { c.MaxModelLen = 8192 })
 	for _, c := range []struct {
 		name    string
 		machine func(*host.Fitness)
 		server  string
 		want    []string
+		verb    string // empty: replay
 	}{
-		{"nothing is wrong", func(*host.Fitness) {}, server, nil},
-		{"few files, and others' requests", func(f *host.Fitness) { f.OpenFiles = 256 }, inUse(t), []string{"this machine: open files: 256 at most; raise the limit", "the server runs 1 requests"}},
-		{"two servers", func(*host.Fitness) {}, inTurn(t, server, other), []string{"more than one server answers there"}},
+		{"nothing is wrong", func(*host.Fitness) {}, server, nil, ""},
+		{"few files, and others' requests", func(f *host.Fitness) { f.OpenFiles = 256 }, inUse(t), []string{"this machine: open files: 256 at most; raise the limit", "the server runs 1 requests"}, ""},
+		{"two servers", func(*host.Fitness) {}, inTurn(t, server, other), []string{"more than one server answers there"}, ""},
+		{"few files, and a search that first asks how long steps take", func(f *host.Fitness) { f.OpenFiles = 256 },
+			inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/completions", "/nothing", 1) }, nil), []string{"this machine: open files: 256 at most; raise the limit"}, "capacity --mode closed --max-concurrency 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onMachine(t, c.machine)
@@ -266,7 +260,7 @@ func TestReplayTellsFaultsBeforeItSends(t *testing.T) {
 					before = said.String()
 				}
 			}, nil)
-			run([]string{"tidemark", "replay", "few", "--base-url", watched, "--model", "tiny", "--runs", filepath.Join(t.TempDir(), "runs"), "--max-lateness", "1m", "--max-stall", "1m"},
+			run(append(strings.Fields("tidemark "+cmp.Or(c.verb, "replay")), "few", "--slo", "slo.yaml", "--base-url", watched, "--model", "tiny", "--runs", filepath.Join(t.TempDir(), "runs"), "--max-lateness", "1m", "--max-stall", "1m"),
 				strings.NewReader(""), io.Discard, said)
 			for _, want := range c.want {
 				if !strings.Contains(before, want) {

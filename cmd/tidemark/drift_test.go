@@ -17,28 +17,21 @@ import (
 	"tidemark/fixtures"
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 )
 
 // slower are the demo's servers with times and batches as much larger.
 func slower(t *testing.T, factor float64) seeded.Served {
 	t.Helper()
-	rows, err := csv.NewReader(bytes.NewReader(fixtures.DemoServed)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(bytes.NewReader(fixtures.DemoServed)).ReadAll())(t)
 	for _, row := range rows[1:] {
 		if value, err := strconv.ParseFloat(row[3], 64); err == nil && row[2] == "" {
 			row[3] = fmt.Sprint(value * factor)
 		}
 	}
 	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	served, err := seeded.ReadServed(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, csv.NewWriter(&out).WriteAll(rows))
+	served := must.Get(seeded.ReadServed(&out))(t)
 	return served
 }
 
@@ -60,17 +53,13 @@ func TestDriftTellsTheSystemFromTheWorkload(t *testing.T) {
 			s := s
 			s.Steps = []seeded.Step{{At: change, Factor: test.rate}}
 			var file, later bytes.Buffer // the counters of the later one begin anew, as after a restart
-			if err := errors.Join(s.WriteMetrics(&file, "demo-chat", "m", 1, slower(t, 1), s.Begin, change), s.WriteMetrics(&later, "demo-chat", "m", 1, slower(t, test.factor), change, until)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(s.WriteMetrics(&file, "demo-chat", "m", 1, slower(t, 1), s.Begin, change), s.WriteMetrics(&later, "demo-chat", "m", 1, slower(t, test.factor), change, until)))
 			_, rest, _ := strings.Cut(later.String(), "\n")
 			file.WriteString(rest)
 			dir := t.TempDir()
 			in := func(name string) string { return filepath.Join(dir, name) }
 			for name, text := range map[string][]byte{"demo-chat.prometheus.jsonl": file.Bytes(), "slo.yaml": fixtures.DemoSLO, "chat.yaml": bytes.Replace(fixtures.DemoService, []byte("replicas: 2"), []byte("replicas: 1"), 1)} {
-				if err := os.WriteFile(in(name), text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(in(name), text, 0o600))
 			}
 			do := func(want int, args ...string) (string, string) {
 				var said, told bytes.Buffer
@@ -94,9 +83,7 @@ func TestDriftTellsTheSystemFromTheWorkload(t *testing.T) {
 				Figure, Of      string
 				System, Traffic *float64
 			}
-			if err := json.Unmarshal([]byte(strings.NewReplacer("system_ratio", "system", "traffic_ratio", "traffic").Replace(text)), &rows); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(strings.NewReplacer("system_ratio", "system", "traffic_ratio", "traffic").Replace(text)), &rows))
 			rehearsed := 0
 			for _, r := range rows {
 				if r.Of != "rehearsed" {
@@ -114,9 +101,7 @@ func TestDriftTellsTheSystemFromTheWorkload(t *testing.T) {
 				do(0, "report", "--service", in("chat.yaml"), "--output", in("page.html"), "--summary", in("summary"))
 				page, err := os.ReadFile(in("page.html"))
 				summary, errSummary := os.ReadFile(in("summary/summary.txt"))
-				if err := errors.Join(err, errSummary); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(err, errSummary))
 				for _, text := range [][]byte{page, summary} {
 					if !bytes.Contains(text, []byte(strings.TrimSpace(sentence))) {
 						t.Errorf("the page does not say %q:\n%s", sentence, summary)

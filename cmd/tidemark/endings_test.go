@@ -12,15 +12,13 @@ import (
 	"unicode/utf8"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // The verdict of a replay was one line of 600 characters, and an experiment printed 24 lines for each level.
 func TestEndingsFitTheTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
-	config, err := simulated()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(simulated())(t)
 	server, url, err := startServer(config)
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +32,7 @@ func TestEndingsFitTheTerminal(t *testing.T) {
 			"options: {base-url: \"" + url + "\", model: llama-3.1-8b, max-lateness: 1m, max-stall: 1m}\nvariable: speed\nrows: [1]\nslo: slo.yaml\n",
 	}
 	for name, text := range files {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	onTerminal(t, 80, "ingest", "small.jsonl")
 	replay := []string{"replay", "small", "--base-url", url, "--model", "llama-3.1-8b", "--slo", "slo.yaml", "--max-lateness", "1m", "--max-stall", "1m"}
@@ -65,7 +61,7 @@ func TestEndingsFitTheTerminal(t *testing.T) {
 	for _, columns := range []uint16{40, 80} {
 		for _, args := range [][]string{
 			{"compare", filepath.Base(filepath.Dir(runs[0])), filepath.Base(filepath.Dir(runs[1]))},
-			{"capacity", "small", "--slo", "slo.yaml", "--gpu", "H100", "--model", "llama-3.1-8b", "--window", "1s"},
+			{"capacity", "small", "--slo", "slo.yaml", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--window", "1s"},
 			{"runs", filepath.Base(filepath.Dir(runs[0]))},
 		} {
 			fits(t, columns, onTerminal(t, columns, args...))

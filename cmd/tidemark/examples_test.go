@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // exampleNeeds is what an example wants to find, by its first words, and what keeps it short. The rest is as the help prints it.
@@ -46,16 +47,10 @@ var exampleNeeds = map[string]struct {
 // Every example of the help is typed as it stands there, one after the other in one folder, on a small trace and a simulated server. None may be
 // misunderstood (exit code 2) or lack something (4); a verdict is an answer.
 func TestExamplesOfTheHelpRun(t *testing.T) {
-	results, err := os.ReadFile("../../fixtures/results/vllm-2026.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(os.ReadFile("../../fixtures/results/vllm-2026.json"))(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TIDEMARK_PUBLISH", "off")
-	config, err := simulated()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(simulated())(t)
 	config.Model = "llama"
 	server, url, err := startServer(config)
 	if err != nil {
@@ -119,13 +114,9 @@ func readyForExamples(t *testing.T, url, results string) (runID string) {
 		"chat-rates.yaml": "schema: tidemark.experiment/1\nname: chat-rates\nhypothesis: the trace is light\nsend: azure-code\n" +
 			"options: {base-url: \"" + url + "\", model: llama, limit: 3}\nvariable: speed\nrows: [1]\nslo: slo.yaml\n",
 	}
-	if err := os.Mkdir("week-47", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("week-47", 0o755))
 	for name, text := range files {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	lines := []string{
 		"tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code",
@@ -135,7 +126,7 @@ func readyForExamples(t *testing.T, url, results string) (runID string) {
 		"tidemark plan azure-code --limit 20 --output plan.jsonl.zst",
 	}
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday"} {
-		lines = append(lines, "tidemark rehearse plan.jsonl.zst --gpu H100 --model llama-3.1-8b --keep --name "+day+" --warehouse none/w.duckdb || true")
+		lines = append(lines, "tidemark rehearse plan.jsonl.zst --gpu H100 --catalog-model llama-3.1-8b --keep --name "+day+" --warehouse none/w.duckdb || true")
 	}
 	lines = append(lines, "take-in tidemark.duckdb runs/*")
 	if out, err := exec.Command("sh", "-ec", strings.Join(lines, "\n")).CombinedOutput(); err != nil {
@@ -194,13 +185,8 @@ func serveExample(t *testing.T, typed string) {
 	defer cancel()
 	assignment, rest, _ := strings.Cut(typed, "tidemark ")
 	command := exec.CommandContext(ctx, "sh", "-c", assignment+"exec tidemark "+rest+" 2>&1")
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(command.StdoutPipe())(t)
+	must.Do(t, command.Start())
 	text := ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if text += lines.Text() + "\n"; strings.Contains(text, "http://") {

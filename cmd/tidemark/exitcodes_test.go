@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // Each kind of mistake has one exit code, whichever verb finds it.
@@ -25,18 +26,14 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		"steps.log":       "INFO 01-01 00:00:00 [core.py:1] Iteration(1): 1 context requests, 2 context tokens, 0 generation requests, 0 generation tokens, iteration elapsed time: 1 ms\n",
 		"service.yaml":    "service: chat\ntime_zone: UTC\nmetrics: http://127.0.0.1:1\ndeployment: {gpu: H100, model: llama-3.1-8b}\nreplicas: 1\nslo: slo.yaml\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if err := os.Mkdir("folder.yaml", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("folder.yaml", 0o700))
 	codeOf(t, "ingest trace.csv --quiet")
 
 	const send = "--base-url http://127.0.0.1:1 --model m "
 	const pod = "--image i --claim c --start-at 2030-01-01T00:00:00Z --base-url http://127.0.0.1:1 --model m "
-	const deployment = "--gpu H100 --model llama-3.1-8b "
+	const deployment = "--gpu H100 --catalog-model llama-3.1-8b "
 	for _, c := range []struct {
 		mistake string
 		code    int
@@ -56,9 +53,9 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"tune --rehearsed nothing.yaml",
 			"study nothing.yaml",
 			"predict --points nothing.csv",
-			"predict --gpu H100 --model ./nothing/config.json --concurrency 1 --input-tokens 10 --output-tokens 10",
-			"predict kv --model ./nothing/config.json",
-			"predict fit --gpu H100 --model ./nothing/config.json --tokens 100",
+			"predict --gpu H100 --catalog-model ./nothing/config.json --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"predict kv --catalog-model ./nothing/config.json",
+			"predict fit --gpu H100 --catalog-model ./nothing/config.json --tokens 100",
 			"what-if trace " + deployment + "--slo nothing.yaml",
 			"runs trace --slo nothing.yaml",
 			"decide a --reason x --contract nothing.yaml",
@@ -133,7 +130,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"predict " + deployment + "--tensor-parallel-size 3 --concurrency 1 --input-tokens 10 --output-tokens 10",
 			"predict " + deployment + "--concurrency 0 --input-tokens 10 --output-tokens 10",
 			"predict fit " + deployment + "--tokens -1",
-			"predict kv --model llama-3.1-8b --tokens -1",
+			"predict kv --catalog-model llama-3.1-8b --tokens -1",
 			"predict queue --arrival-rate -1 --service-time 1s --servers 1",
 			"what-if trace " + deployment + "--tensor-parallel-size 0",
 			"privacy export trace --output x.jsonl --k 1",
@@ -174,11 +171,11 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"privacy check nothing",
 			"privacy export nothing --output x.jsonl",
 			"profile show nothing",
-			"predict --gpu H1000 --model llama-3.1-8b --concurrency 1 --input-tokens 10 --output-tokens 10",
-			"predict --gpu H100 --model nothing --concurrency 1 --input-tokens 10 --output-tokens 10",
-			"predict fit --gpu H1000 --model llama-3.1-8b --tokens 100",
-			"predict kv --model nothing",
-			"simulate --gpu H1000 --model llama-3.1-8b",
+			"predict --gpu H1000 --catalog-model llama-3.1-8b --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"predict --gpu H100 --catalog-model nothing --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"predict fit --gpu H1000 --catalog-model llama-3.1-8b --tokens 100",
+			"predict kv --catalog-model nothing",
+			"simulate --gpu H1000 --catalog-model llama-3.1-8b",
 		}},
 		{"an argument that is missing", kit.ExitMisuse, []string{
 			"ingest", "collect", "plan", "replay", "experiment", "what-if", "compare", "decide", "export", "diagnose", "privacy export", "profile show", "warehouse purge",

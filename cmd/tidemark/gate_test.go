@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/proof/must"
 )
 
 // The workflow of docs/gate sets what gate.sh asks for and nothing else, and its commands are there. The script gate.txtar plays gate.sh.
@@ -26,9 +28,7 @@ func TestTheGateOfCIIsWhole(t *testing.T) {
 		}
 	}
 	nightly := yaml.NewDecoder(strings.NewReader(text(t, filepath.Join(folder, "nightly.yaml"))))
-	if err := nightly.Decode(&workflow); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, nightly.Decode(&workflow))
 	job := workflow.Jobs["gate"]
 	if workflow.On["schedule"] == nil || len(workflow.Jobs) != 1 || len(job.RunsOn) == 0 {
 		t.Errorf("runs on %v, at %v", job.RunsOn, workflow.On)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 )
 
 // Of 141 lines of the help of replay a terminal showed the last 24. Of a verb 23 are shown, so that the prompt below does not move the first one away.
@@ -129,13 +130,9 @@ func TestBashCompletes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script := printed(t, "completion", "bash")
 	for _, name := range []string{"slow trace.csv", "slo.yaml", "show.txt"} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o600))
 	}
-	if err := os.WriteFile("completion", []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("completion", []byte(script), 0o600))
 	for _, c := range []struct{ typed, want string }{
 		{"re", "replay rehearse report"},
 		{"--v", "--version"},

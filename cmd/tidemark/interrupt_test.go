@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 )
 
@@ -92,10 +93,7 @@ type running struct {
 // of fixed times.
 func startReplay(t *testing.T, fixed vllmsim.Fixed) *running {
 	t.Helper()
-	config, err := simulated()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(simulated())(t)
 	config.Fixed = &fixed
 	server, url, err := startServer(config)
 	if err != nil {
@@ -108,15 +106,11 @@ func startReplay(t *testing.T, fixed vllmsim.Fixed) *running {
 	for i := range plannedRequests {
 		fmt.Fprintf(&trace, "{\"timestamp\": %d, \"input_length\": 100, \"output_length\": 10, \"hash_ids\": [%d]}\n", 20*i, i)
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "steady.jsonl"), []byte(trace.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.dir, "steady.jsonl"), []byte(trace.String()), 0o644))
 	r.tidemark(t, "ingest", "steady.jsonl")
 	r.cmd = exec.Command("tidemark", "replay", "steady", "--base-url", url, "--model", "llama-3.1-8b", "--max-lateness", "10s", "--max-stall", "10s")
 	r.cmd.Dir, r.cmd.Stderr = r.dir, r.stderr
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Start())
 	go func() { r.done <- r.cmd.Wait() }()
 	return r
 }

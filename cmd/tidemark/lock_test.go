@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/internal/vllmsim"
 )
@@ -22,17 +23,13 @@ import (
 // inFolder is a folder with an empty warehouse, in which a test runs the program.
 func inFolder(t *testing.T) *running {
 	r := &running{dir: t.TempDir()}
-	if err := warehousetest.Template(filepath.Join(r.dir, "tidemark.duckdb")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(filepath.Join(r.dir, "tidemark.duckdb")))
 	return r
 }
 
 func (r *running) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644))
 }
 
 // begin starts a second process in the same folder.
@@ -40,9 +37,7 @@ func (r *running) begin(t *testing.T, stdin io.Reader, args ...string) *running 
 	t.Helper()
 	other := &running{dir: r.dir, url: r.url, cmd: exec.Command("tidemark", args...), stderr: new(lockedBuffer), done: make(chan error, 1)}
 	other.cmd.Dir, other.cmd.Stdin, other.cmd.Stderr = r.dir, stdin, other.stderr
-	if err := other.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.cmd.Start())
 	t.Cleanup(func() { other.cmd.Process.Kill() })
 	go func() { other.done <- other.cmd.Wait() }()
 	return other
@@ -57,10 +52,7 @@ func (r *running) waitUntilHeld(t *testing.T) {
 // waitUntilOpened waits until the process has opened a file of DuckDB.
 func (r *running) waitUntilOpened(t *testing.T, name string) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(r.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(filepath.Join(r.dir, name)))(t)
 	defer file.Close()
 	r.waitFor(t, "the warehouse is held", func() bool {
 		lock := unix.Flock_t{Type: unix.F_WRLCK}
@@ -168,15 +160,11 @@ func TestWhoOnlyPrintsHoldsNothing(t *testing.T) {
 	defer unread.Close()
 	reads := &running{dir: r.dir, cmd: exec.Command("tidemark", "sql", "--csv", "select range, repeat('x', 100) from range(100000)"), stderr: new(lockedBuffer), done: make(chan error, 1)}
 	reads.cmd.Dir, reads.cmd.Stdout = r.dir, pager
-	if err := reads.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reads.cmd.Start())
 	defer reads.cmd.Process.Kill()
 	go func() { reads.done <- reads.cmd.Wait() }()
 	pager.Close()
-	if _, err := io.ReadFull(unread, make([]byte, 100)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(unread, make([]byte, 100)))(t)
 	r.tidemark(t, "ingest", "trace.csv")
 	select {
 	case err := <-reads.done:
@@ -193,10 +181,7 @@ func TestWhoOnlyPrintsHoldsNothing(t *testing.T) {
 // is said and taken in later: by the same experiment, or when it is begun again.
 func TestAnExperimentDoesNotDependOnALock(t *testing.T) {
 	r := inFolder(t)
-	config, err := simulated()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(simulated())(t)
 	config.Fixed = &vllmsim.Fixed{TTFT: time.Millisecond, TPOT: time.Millisecond}
 	server, url, err := startServer(config)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/proof/must"
 )
 
 // The guide to the Monday report, and the files beside it that make one every Monday.
@@ -30,10 +31,7 @@ const (
 
 func text(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	return string(content)
 }
 
@@ -60,13 +58,8 @@ func blocks(t *testing.T, language string) (blocks []string) {
 func TestTheGuidesServiceFileIsOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chat.yaml")
 	example := blocks(t, "yaml")[0]
-	if err := os.WriteFile(file, []byte(example), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := service.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(example), 0o644))
+	f := must.Get(service.Read(file))(t)
 	if len(f.Traffic) != 2 || f.Traffic[1].Covers != service.ByDay || f.Deployment.MaxNumSeqs != 256 || f.Price.USDPerGPUHour != 2.9 {
 		t.Errorf("read as %+v", f)
 	}
@@ -146,9 +139,7 @@ type manifest struct {
 func TestTheCronJobIsWhole(t *testing.T) {
 	var claim, job manifest
 	documents := yaml.NewDecoder(strings.NewReader(text(t, filepath.Join(examples, "cronjob.yaml"))))
-	if err := errors.Join(documents.Decode(&claim), documents.Decode(&job)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(documents.Decode(&claim), documents.Decode(&job)))
 	if err := documents.Decode(new(manifest)); err != io.EOF {
 		t.Errorf("a third document: %v", err)
 	}
@@ -270,15 +261,10 @@ func TestSystemdVerifiesTheUnits(t *testing.T) {
 		t.Skip("there is no systemd-analyze here")
 	}
 	dir := t.TempDir()
-	isTrue, err := exec.LookPath("true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	isTrue := must.Get(exec.LookPath("true"))(t)
 	for _, name := range []string{"tidemark-monday.service", "tidemark-monday.timer"} {
 		content := regexp.MustCompile(`(?m)^ExecStart=.*`).ReplaceAllString(text(t, filepath.Join(examples, name)), "ExecStart="+isTrue)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	}
 	// It exits with 0 also where it only warns, of an unknown key for example.
 	out, err := exec.Command(program, "verify", filepath.Join(dir, "tidemark-monday.timer"), filepath.Join(dir, "tidemark-monday.service")).CombinedOutput()
@@ -295,14 +281,10 @@ func runMonday(t *testing.T, serviceFile, reported string, codes map[string]int,
 	t.Helper()
 	m.dir = t.TempDir()
 	bin := filepath.Join(m.dir, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(bin, 0o755))
 	stub := func(name, body string) {
 		script := fmt.Sprintf("#!/bin/sh\nprintf '%%s ' %s \"$@\" >>%s/calls; echo >>%[2]s/calls\n%s\n", name, m.dir, body)
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 	}
 	stub("tidemark", fmt.Sprintf(`case $1 in collect) exit %d;; esac
 while [ $# -gt 0 ]; do [ "$1" != --summary ] || summary=$2; shift; done
@@ -314,14 +296,9 @@ mkdir -p "$summary"; [ ! -f %s/said ] || cp %[2]s/said "$summary/summary.md"; ex
 		files["said"] = reported
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(m.dir, name), []byte(content), 0o644))
 	}
-	script, err := filepath.Abs(filepath.Join(examples, "monday.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs(filepath.Join(examples, "monday.sh")))(t)
 	cmd := exec.Command("sh", script)
 	cmd.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH"), "SERVICE=" + m.dir + "/chat.yaml", "OUTPUT=" + m.dir + "/pages", "STATE=" + m.dir, "TMPDIR=" + m.dir}, settings...)
 	out, err := cmd.CombinedOutput()
@@ -370,10 +347,7 @@ sendmail -i team@example.com
 
 // The week is the one that ended last by the service's clock, whatever the machine's zone is.
 func TestTheScriptNamesTheWeekThatIsOver(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
 	weekAgo := func() string { return service.WeekOf(time.Now().Add(-7 * 24 * time.Hour).In(berlin)).String() }
 	before := weekAgo()
 	m, _ := runMonday(t, withMetrics, "said\n", nil, "TZ=Pacific/Kiritimati")

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/escape"
+	"tidemark/internal/proof/must"
 )
 
 func TestPrintable(t *testing.T) {
@@ -30,9 +31,7 @@ func TestPrintable(t *testing.T) {
 func TestNamesOfFilesAreShownNotObeyed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	path := "a\x1b[2J\ntidemark: error: made up.csv"
-	if err := os.WriteFile(path, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,5\n"), 0o600))
 	for _, args := range [][]string{
 		{"ingest", path, "--name", "a"}, {"ingest", path}, {"sources", "a"}, {"sql", "select path from staging.sources"}, {"ingest", filepath.Join("nowhere", path)},
 	} {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -20,9 +21,7 @@ func TestPublishingThatFailsFailsNoVerb(t *testing.T) {
 	for i := range 3 {
 		r.write(t, fmt.Sprintf("t%d.csv", i), fmt.Sprintf(oneRow, i+1))
 	}
-	if err := os.Mkdir(filepath.Join(r.dir, "tidemark.published"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(r.dir, "tidemark.published"), 0o700))
 	// The disk has room for one snapshot and not for the next one beside it. It is seen by this shell alone.
 	script := exec.Command("sh", "-c", `
 		mount -t tmpfs -o size=30m none tidemark.published || { echo no mount; exit 0; }
@@ -98,9 +97,7 @@ func TestTheSnapshotOfAnotherVersionIsReadAndNamed(t *testing.T) {
 		}
 		older = append(older, line)
 	}
-	if err := os.WriteFile(manifest, []byte(strings.Join(older, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(manifest, []byte(strings.Join(older, "")), 0o600))
 	trace, more := io.Pipe()
 	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
 	writes.waitUntilHeld(t)

@@ -17,6 +17,7 @@ import (
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -71,10 +72,7 @@ func TestTheMondayPageInPython(t *testing.T) {
 	if python == "" {
 		t.Fatal("DUCKDB_PYTHON names no python: run make test-python")
 	}
-	script, err := filepath.Abs("testdata/recompute.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("testdata/recompute.py"))(t)
 	dir := t.TempDir()
 	if kept := os.Getenv("RECOMPUTE_DIR"); kept != "" {
 		dir = kept
@@ -83,10 +81,7 @@ func TestTheMondayPageInPython(t *testing.T) {
 	recordTraffic(t, dir)
 	reportWeeks(t, dir, services)
 
-	asked, err := json.Marshal(services)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(json.Marshal(services))(t)
 	command := exec.Command(python, script, dir)
 	command.Stdin = bytes.NewReader(asked)
 	out, err := command.CombinedOutput()
@@ -116,9 +111,7 @@ func recomputedServices() []recomputed {
 func reportWeeks(t *testing.T, dir string, services []recomputed) {
 	t.Chdir(dir)
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // rehearsals make much garbage, and this test is to be cheap
-	if err := warehousetest.Template(filepath.Join(dir, "tidemark.duckdb")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(filepath.Join(dir, "tidemark.duckdb")))
 	typed(t, "ingest", "berlin-a.csv", "berlin-b.csv", "berlin-c.csv", "kolkata.csv", "--quiet")
 	for _, s := range services {
 		put(t, dir, s.Service+".yaml", s.file)
@@ -143,9 +136,7 @@ func typed(t *testing.T, args ...string) {
 
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 }
 
 // All classes have the same lengths, so that one rehearsal holds for all hours, and a prompt fits one step of the engine.
@@ -208,10 +199,7 @@ func recordTraffic(t *testing.T, dir string) {
 
 func zoneOf(t *testing.T, name string) *time.Location {
 	t.Helper()
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := must.Get(time.LoadLocation(name))(t)
 	return zone
 }
 
@@ -257,9 +245,7 @@ func hourOf(t *testing.T, from time.Time, requests float64) (all []request) {
 		Classes: []seeded.Class{{Share: 1, Input: prompt, Output: answer}},
 	}
 	var out bytes.Buffer
-	if err := s.Write(&out, begin, begin.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(&out, begin, begin.Add(time.Hour)))
 	for line := range strings.Lines(out.String()) {
 		instant, tokens, _ := strings.Cut(strings.TrimSpace(line), ",")
 		at, err := time.Parse("2006-01-02 15:04:05.000000-07:00", instant)
@@ -267,9 +253,7 @@ func hourOf(t *testing.T, from time.Time, requests float64) (all []request) {
 			continue // the header
 		}
 		r := request{at: from.Add(at.Sub(begin)), class: "chat"}
-		if _, err := fmt.Sscanf(tokens, "%d,%d", &r.input, &r.output); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(tokens, "%d,%d", &r.input, &r.output))(t)
 		all = append(all, r)
 	}
 	return all
@@ -287,9 +271,7 @@ type request struct {
 func record(t *testing.T, dir, name string, s seeded.Service, odd []request, from, until time.Time) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.Write(&out, from, until); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(&out, from, until))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i := range lines {
 		lines[i] += map[bool]string{true: ",is_failed", false: ",false"}[i == 0]

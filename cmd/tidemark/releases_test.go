@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // What a released version has written is of use to this one: fixtures/releases has a warehouse, a plan, a run and a lake of
@@ -20,19 +22,13 @@ func TestWhatReleasedVersionsWrote(t *testing.T) {
 	}
 	t.Setenv("TIDEMARK_PUBLISH", "")
 	for _, path := range releases {
-		folder, err := filepath.Abs(filepath.Dir(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := must.Get(filepath.Abs(filepath.Dir(path)))(t)
 		t.Run(filepath.Base(folder), func(t *testing.T) { openRelease(t, folder) })
 	}
 }
 
 func openRelease(t *testing.T, folder string) {
-	want, err := os.ReadFile(filepath.Join(folder, "requests.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(filepath.Join(folder, "requests.csv")))(t)
 	t.Chdir(t.TempDir())
 	unpackTo(t, filepath.Join(folder, "fleet.duckdb.gz"), "fleet.duckdb")
 	const requests = `sql --csv 'select count(*) as requests, sum(output_tokens) as output_tokens from staging.requests' --warehouse `
@@ -63,7 +59,7 @@ func openRelease(t *testing.T, folder string) {
 	if got := mustRun(requests + "new.duckdb"); got != string(want) {
 		t.Errorf("its run's folder: got %q, want %q", got, want)
 	}
-	if said := mustRun("rehearse " + filepath.Join(folder, "plan.jsonl.zst") + " --gpu H100 --model llama-3.1-8b --json --warehouse new.duckdb"); !strings.Contains(said, "40") {
+	if said := mustRun("rehearse " + filepath.Join(folder, "plan.jsonl.zst") + " --gpu H100 --catalog-model llama-3.1-8b --json --warehouse new.duckdb"); !strings.Contains(said, "40") {
 		t.Errorf("its plan: %s", said)
 	}
 
@@ -81,15 +77,9 @@ func openRelease(t *testing.T, folder string) {
 // unpackTo unpacks a file, or a folder of files.
 func unpackTo(t *testing.T, path, to string) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(gzip.NewReader(file))(t)
 	write := func(from io.Reader, to string) {
 		content, err := io.ReadAll(from)
 		if err == nil {

@@ -6,22 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
 // A warehouse whose views another version made is renewed by whoever reads it.
 func TestReadersRenewStaleViews(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.duckdb")
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.DB().Exec("update warehouse.stamp set stamp = 'another version'"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
+	must.Get(w.DB().Exec("update warehouse.stamp set stamp = 'another version'"))(t)
+	must.Do(t, w.Close())
 	var stderr strings.Builder
 	for _, wantTalk := range []bool{true, false} { // the second reads the snapshot
 		stderr.Reset()

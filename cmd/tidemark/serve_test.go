@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -31,18 +32,12 @@ func startServe(t *testing.T, environment []string, flags ...string) *running {
 	t.Helper()
 	r := &running{dir: t.TempDir(), stderr: new(lockedBuffer), done: make(chan error, 1)}
 	folder := filepath.Join(r.dir, "w.published")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := warehousetest.Template(filepath.Join(folder, "latest.duckdb")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
+	must.Do(t, warehousetest.Template(filepath.Join(folder, "latest.duckdb")))
 	r.cmd = exec.Command("tidemark", append([]string{"serve", "--warehouse", "w.duckdb", "--port", "0"}, flags...)...)
 	r.cmd.Dir, r.cmd.Stderr = r.dir, r.stderr
 	r.cmd.Env = append(os.Environ(), environment...)
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Start())
 	t.Cleanup(func() { r.cmd.Process.Kill() })
 	go func() { r.done <- r.cmd.Wait() }()
 	said := regexp.MustCompile(`SQL at (https?://\S+)/v1/sql`)
@@ -58,10 +53,7 @@ func startServe(t *testing.T, environment []string, flags ...string) *running {
 
 func (r *running) get(t *testing.T, client *http.Client, method, path, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequest(method, r.url+path, strings.NewReader(body)))(t)
 	request.Header.Set("Authorization", "Bearer "+tokenOfTests)
 	request.Header.Set("Accept", "text/csv")
 	response, err := client.Do(request)
@@ -128,9 +120,7 @@ func TestServe(t *testing.T) {
 func TestServeOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	certificate := selfSigned(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "tokens"), []byte("# a team\nalice "+tokenOfTests+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte("# a team\nalice "+tokenOfTests+"\n"), 0o600))
 	r := startServe(t, nil, "--token-file", filepath.Join(dir, "tokens"), "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
 	trusted := x509.NewCertPool()
 	trusted.AddCert(certificate)
@@ -142,27 +132,13 @@ func TestServeOverTLS(t *testing.T) {
 
 func selfSigned(t *testing.T, dir string) *x509.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	text, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyText, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key))(t)
+	keyText := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: text}, "key.pem": {Type: "PRIVATE KEY", Bytes: keyText}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
-	certificate, err := x509.ParseCertificate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(x509.ParseCertificate(text))(t)
 	return certificate
 }

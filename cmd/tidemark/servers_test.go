@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // A plain OpenAI server that sends no usage and no token ids: the time to the first token is measured, the time per token is
@@ -34,9 +36,7 @@ func TestAServerThatCountsNoTokens(t *testing.T) {
 		fmt.Fprintf(&trace, "{\"timestamp\": %d, \"input_length\": 10, \"output_length\": 3, \"hash_ids\": [%d]}\n", 20*i, i)
 	}
 	for name, text := range map[string]string{"few.jsonl": trace.String(), "body.json": `{"top_p": 0.9}`} {
-		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644))
 	}
 	r.tidemark(t, "ingest", "few.jsonl")
 	out := r.tidemark(t, "replay", "few", "--base-url", server.URL, "--model", "tiny", "--body", "body.json", "--max-lateness", "1m", "--max-stall", "1m")

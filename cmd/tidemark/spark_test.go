@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -23,10 +24,7 @@ func TestTheMondayPageOnSpark(t *testing.T) {
 	if python == "" {
 		t.Fatal("SPARK_PYTHON names no python: run make test-spark")
 	}
-	script, err := filepath.Abs("testdata/portable.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("testdata/portable.py"))(t)
 	dir := t.TempDir()
 	if kept := os.Getenv("RECOMPUTE_DIR"); kept != "" {
 		dir = kept
@@ -84,10 +82,7 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 	if submit == "" {
 		t.Fatal("SPARK_SUBMIT names no spark-submit: run make test-spark")
 	}
-	script, err := filepath.Abs("../../docs/spark/ingest.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("../../docs/spark/ingest.py"))(t)
 	dir := t.TempDir()
 	var files []string
 	for _, name := range []string{"azure-2023.csv", "azure-lmm-2025.csv", "mooncake.jsonl", "mooncake-16.jsonl", "mooncake-sessions.jsonl"} {
@@ -98,10 +93,7 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 	put(t, dir, "odd-mooncake.jsonl", strings.Join(oddMooncake, "\n")+"\n")
 	files = append(files, filepath.Join(dir, "packed.csv.gz"), filepath.Join(dir, "odd-azure.csv"), filepath.Join(dir, "odd-mooncake.jsonl"))
 	for _, pattern := range []string{"azure-2023/*.csv", "mooncake/*.jsonl"} {
-		found, err := filepath.Glob(filepath.Join(os.Getenv("TIDEMARK_SHARED"), "traces", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(filepath.Join(os.Getenv("TIDEMARK_SHARED"), "traces", pattern)))(t)
 		if len(found) == 0 {
 			t.Logf("LEFT OUT: real traces %s; say where they are in TIDEMARK_SHARED", pattern)
 		}
@@ -109,14 +101,9 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 	}
 
 	path := filepath.Join(dir, "tidemark.duckdb")
-	if err := warehousetest.Template(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(path))
 	typed(t, slices.Concat([]string{"ingest", "--warehouse", path, "--publish", "off", "--max-rejected", "1"}, files)...)
-	w, err := warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly))(t)
 	defer w.Close()
 	ask := func(query string) (answer string) {
 		t.Helper()
@@ -161,10 +148,7 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	found, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(filepath.Abs(path))(t)
 	return found
 }
 
@@ -172,12 +156,8 @@ func packed(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
 	w := gzip.NewWriter(&out)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write([]byte(text)))(t)
+	must.Do(t, w.Close())
 	return out.String()
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // A server that goes away ends the run, and the run is taken in: what it
@@ -40,9 +41,7 @@ func TestARunThatStopsByItselfIsTakenIn(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&trace, "{\"timestamp\": %d, \"input_length\": 10, \"output_length\": 2, \"hash_ids\": [%d]}\n", 20*i, i)
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "steady.jsonl"), []byte(trace.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.dir, "steady.jsonl"), []byte(trace.String()), 0o644))
 	r.tidemark(t, "ingest", "steady.jsonl")
 	code, stderr := r.fails(t, "replay", "steady", "--base-url", server.URL, "--model", "llama-3.1-8b", "--max-lateness", "1ns", "--max-stall", "1ns")
 	if code != kit.ExitNotMet || !strings.Contains(stderr, "stopped: the server at "+strings.TrimPrefix(server.URL, "http://")) {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/internal/cli/terminal/terminaltest"
+	"tidemark/internal/proof/must"
 )
 
 // onTerminal runs the program with a terminal for stdout and stderr, and gives what the terminal was sent, less what
@@ -43,9 +44,7 @@ func TestAShellHoldsNoLock(t *testing.T) {
 	t.Setenv("TIDEMARK_HISTORY", "")
 	ingest := func(name string, inputTokens int) {
 		row := fmt.Sprintf(`{"timestamp": 0, "input_length": %d, "output_length": 2, "hash_ids": [1]}`, inputTokens)
-		if err := os.WriteFile(name, []byte(row+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(row+"\n"), 0o600))
 		var said bytes.Buffer
 		if code := run([]string{"tidemark", "ingest", "--wait", "0s", name}, strings.NewReader(""), io.Discard, &said); code != 0 {
 			t.Fatal(said.String())
@@ -98,9 +97,7 @@ func TestNumbersForPeopleAndForPrograms(t *testing.T) {
 
 func writeTrace(t *testing.T) string {
 	t.Helper()
-	if err := os.WriteFile("small.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("small.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n"), 0o600))
 	return "small.jsonl"
 }
 
@@ -180,9 +177,7 @@ func TestATerminalObeysNobodyElse(t *testing.T) {
 		"small.jsonl":  `{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}` + "\n",
 		evil + ".json": `{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}` + "\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	onTerminal(t, 80, "ingest", "small.jsonl")
 	query := `select chr(27) || '[2J' as "` + evil + `"`
@@ -214,10 +209,7 @@ func TestATerminalObeysNobodyElse(t *testing.T) {
 	pages, _ := filepath.Glob("exported/*.md")
 	together := ""
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		together += string(text)
 	}
 	if strings.ContainsAny(together, "\x1b\a\u009b\u202e") || !strings.Contains(together, `\x1b[2J`) {
@@ -228,9 +220,7 @@ func TestATerminalObeysNobodyElse(t *testing.T) {
 // What programs read keeps its bytes.
 func TestAProductKeepsItsBytes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("small.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("small.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n"), 0o600))
 	var out, said bytes.Buffer
 	if code := run([]string{"tidemark", "ingest", "small.jsonl"}, strings.NewReader(""), &out, &said); code != 0 {
 		t.Fatal(said.String())

@@ -11,14 +11,12 @@ import (
 	"testing"
 
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 )
 
 // The list of fields stands once in Go and once in SQL. They must be the same, with the same types.
 func TestSQLHasTheSameFields(t *testing.T) {
-	text, err := os.ReadFile("../../queries/macros/deployment.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../queries/macros/deployment.sql"))(t)
 	_, schema, _ := strings.Cut(string(text), "create macro macros.deployment_fields(asked) as")
 	schema, _, _ = strings.Cut(schema, ";")
 	types := map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Int: "BIGINT", reflect.Float64: "DOUBLE"}

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 func playServer(t *testing.T, cfg Config, jobs []*Job, at []time.Duration) map[*Job][]time.Duration {
 	t.Helper()
-	s, err := NewServer(cfg, Noise{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewServer(cfg, Noise{}, true))(t)
 	tokens := map[*Job][]time.Duration{}
 	for next := 0; next < len(jobs) || s.End() != Never; {
 		if next < len(jobs) && at[next] <= s.End() {

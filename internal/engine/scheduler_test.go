@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 )
 
 // rig drives a scheduler without time and without HTTP.
@@ -28,10 +29,7 @@ func smallEngine() Config {
 }
 
 func newRig(t *testing.T, c Config) *rig {
-	cfg, err := c.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(c.WithDefaults())(t)
 	return &rig{t: t, sched: NewScheduler(cfg), cfg: cfg, open: map[*Sequence]bool{}}
 }
 
@@ -341,10 +339,7 @@ func TestPrefixCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
 func BenchmarkScheduler(b *testing.B) {
 	c := smallEngine()
 	c.MaxNumSeqs, c.KVBlocks, c.MaxModelLen = 256, 1<<20, 1<<23
-	cfg, err := c.WithDefaults()
-	if err != nil {
-		b.Fatal(err)
-	}
+	cfg := must.Get(c.WithDefaults())(b)
 	s := NewScheduler(cfg)
 	for i := range 256 {
 		prefix := &Tokens{Prompt: make([]int32, 16), Output: func(at int) int32 { return int32(i ^ at) }, Hashes: []uint64{uint64(i)}}

@@ -7,15 +7,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Steps of 10 ms: the first job's prompt takes one, which yields a token, and two more follow; the second comes during the
 // second step, shares the third, and goes on alone. The third finds nobody.
 func TestVirtualTimeByHand(t *testing.T) {
-	v, err := NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, false))(t)
 	ms := time.Millisecond
 	jobs := []*Job{{Prompt: 100, Output: 3}, {Prompt: 50, Output: 2}, {Prompt: 7, Output: 1}}
 	playOn(v, jobs, []time.Duration{0, 15 * ms, time.Hour}, nil)
@@ -33,12 +32,9 @@ func TestVirtualTimeByHand(t *testing.T) {
 // A prompt's token takes 1 ms, and a step that decodes 10 ms more. The first job has 4 ms of its prompt and 10 of its second token; the third comes
 // from a step that also holds the 6 tokens of the second job: 10 ms are the first's and 6 the second's, which then decodes alone for 10.
 func TestStepsAreSharedByHand(t *testing.T) {
-	v, err := NewVirtual(Config{StepTime: func(s Step) time.Duration {
+	v := must.Get(NewVirtual(Config{StepTime: func(s Step) time.Duration {
 		return time.Duration(s.PrefillTokens+10*min(s.DecodeSequences, 1)) * time.Millisecond
-	}}, Noise{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}, Noise{}, true))(t)
 	jobs := []*Job{{Prompt: 4, Output: 3}, {Prompt: 6, Output: 2}}
 	playOn(v, jobs, []time.Duration{0, 8 * time.Millisecond}, nil)
 	if math.Abs(jobs[0].EngineS-0.024) > 1e-9 || math.Abs(jobs[1].EngineS-0.016) > 1e-9 {
@@ -49,10 +45,7 @@ func TestStepsAreSharedByHand(t *testing.T) {
 // Four blocks of four tokens hold two prompts of six until the ninth token of one: the other loses the eight that it has, and computes them
 // again once the first is done. All steps together are the shares of both.
 func TestRecomputedTokensByHand(t *testing.T) {
-	v, err := NewVirtual(Config{KVBlocks: 4, BlockSize: 4, MaxModelLen: 16, StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVirtual(Config{KVBlocks: 4, BlockSize: 4, MaxModelLen: 16, StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true))(t)
 	jobs := []*Job{{Prompt: 6, Output: 6}, {Prompt: 6, Output: 6}}
 	playOn(v, jobs, []time.Duration{0, 0}, nil)
 	if jobs[0].Recomputed != 0 || jobs[1].Recomputed != 8 || jobs[1].Preemptions != 1 {
@@ -82,10 +75,7 @@ func playOn(v *Virtual, jobs []*Job, at []time.Duration, tokens map[*Job][]time.
 // Instants of a request that had just ended were dropped with those that nobody needed any more: every 4,096 stretches it got others',
 // or none.
 func TestTokensOfARequestThatHasJustEndedAreKept(t *testing.T) {
-	v, err := NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, Noise{}, true))(t)
 	var jobs []*Job
 	var at []time.Duration
 	for i := range 5000 { // each alone: its prompt is a stretch, and its other tokens are one
@@ -155,10 +145,7 @@ func TestVirtualTimeIsThatOfEveryStep(t *testing.T) {
 		}
 		want, p, h := walked(cfg, jobs, at)
 		preempted, hits = preempted+p, hits+h
-		v, err := NewVirtual(cfg, Noise{}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(NewVirtual(cfg, Noise{}, true))(t)
 		got := map[*Job][]time.Duration{}
 		playOn(v, jobs, at, got)
 		if c := v.Counts(clock); int(c.Preemptions) != p || int(c.PrefixHits) != h || c.Finished != int64(len(jobs)) {
@@ -191,10 +178,7 @@ func agree(got, want []time.Duration) error {
 // Noise keeps the mean, and a stall is as long as it was said to be.
 func TestNoise(t *testing.T) {
 	play := func(n Noise) time.Duration {
-		v, err := NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, n, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(NewVirtual(Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}, n, false))(t)
 		job := &Job{Prompt: 1, Output: 30_000}
 		playOn(v, []*Job{job}, []time.Duration{0}, nil)
 		return job.Last

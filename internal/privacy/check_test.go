@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var usual = Terms{K: 10, UserCap: 0.01}
@@ -97,9 +99,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 					os.WriteFile(filepath.Join(folder, filepath.Base(name)), text, 0o600)
 				}
 			}
-			if err := os.WriteFile(path, c.change(content(t, c.path)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, c.change(content(t, c.path)), 0o600))
 			verdicts, _, err := CheckFile(path, usual)
 			if c.want == "error" && err != nil {
 				return
@@ -115,9 +115,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 	o.Form, o.KeepsWeekday = "trace", true
 	_, weekday := exported(t, dated, "weekday.jsonl", o)
 	moved := regexp.MustCompile(`"arrival_at":"\d{4}`).ReplaceAll(content(t, weekday), []byte(`"arrival_at":"2023`))
-	if err := os.WriteFile(weekday, moved, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(weekday, moved, 0o600))
 	if verdicts, _, err := CheckFile(weekday, usual); err != nil || broken(verdicts) != "5 8" {
 		t.Errorf("dated 2023: got %v, %v; want rule 5 broken", verdicts, err)
 	}
@@ -142,9 +140,7 @@ func TestSourcesOfTheWarehouse(t *testing.T) {
 		t.Errorf("got %v, want an error that names the source", err)
 	}
 	// What people wrote stands out, whatever column it came by.
-	if _, err := w.DB().Exec(`update raw.arrivals set class = 'please write to my mother' where source_id = 1`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec(`update raw.arrivals set class = 'please write to my mother' where source_id = 1`))(t)
 	verdicts, _, err := CheckSource(t.Context(), w, "trace", usual)
 	if err != nil || !strings.Contains(verdicts[0].Figures, "arrivals.class: 100 %") || strings.Contains(fmt.Sprint(verdicts), "mother") {
 		t.Errorf("got %+v, %v; want rule 1 broken by arrivals.class, without the text", verdicts[0], err)
@@ -154,10 +150,7 @@ func TestSourcesOfTheWarehouse(t *testing.T) {
 // A column that can hold text and is in no list is not allowed, so there is none.
 func TestEveryTextColumnIsKnown(t *testing.T) {
 	w := openFile(t, emptyFile(t))
-	found, err := listOf(t.Context(), w, rawTextColumns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(listOf(t.Context(), w, rawTextColumns))(t)
 	for _, column := range found {
 		if textColumns[column] == "" {
 			t.Errorf("raw.%s can hold text: say in columns.go what may stand in it", column)
@@ -180,9 +173,7 @@ func TestNothingWrittenTellsWhoseItIs(t *testing.T) {
 			t.Fatalf("written: %v, want a manifest at the end", result.Written)
 		}
 		var sha256 string
-		if err := w.DB().QueryRow("select sha256 from raw.sources").Scan(&sha256); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.DB().QueryRow("select sha256 from raw.sources").Scan(&sha256))
 		for _, file := range result.Written {
 			text := content(t, file)
 			for _, secret := range []string{o.Key.String(), string(o.Key), "azure", "2023", sha256} {
@@ -248,9 +239,7 @@ func TestWritesNeitherWhatFailsNorOver(t *testing.T) {
 	w := holding(t, azureFile(t, 1500))
 	path := filepath.Join(t.TempDir(), "out.jsonl")
 	o := optionsOf(1)
-	if _, err := Export(t.Context(), w, "trace", path, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Export(t.Context(), w, "trace", path, o))(t)
 	before := content(t, path)
 	o.Key = keyOf(2)
 	if _, err := Export(t.Context(), w, "trace", path, o); err == nil || !bytes.Equal(before, content(t, path)) {
@@ -278,9 +267,7 @@ func TestWritesNeitherWhatFailsNorOver(t *testing.T) {
 // A few kilobytes of packed blank lines had no end.
 func TestAFileOfBlankLinesIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.jsonl")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("\n"), 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, bytes.Repeat([]byte("\n"), 1<<20), 0o600))
 	if _, _, err := CheckFile(path, usual); err == nil || !strings.Contains(err.Error(), "more than 1000 blank lines") {
 		t.Errorf("got %v", err)
 	}

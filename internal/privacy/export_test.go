@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // An export can be taken in again, as the trace that it is: also one whose prompts
@@ -28,10 +30,7 @@ func TestExportCanBeTakenInAgain(t *testing.T) {
 	o.UserCap = 0.05
 	_, path := exported(t, w, "out.jsonl.zst", o)
 	take(t, w, path, "again")
-	again, err := read(t.Context(), w, "again")
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(read(t.Context(), w, "again"))(t)
 	written := rowsOf(t, path)
 	if len(again.Rows) != 200 || len(written.Rows) != 200 {
 		t.Fatalf("%d rows written, %d taken in; want 200", len(written.Rows), len(again.Rows))

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // Whatever a file holds, the check ends with verdicts or an error.
@@ -25,9 +27,7 @@ func FuzzCheckFile(f *testing.F) {
 		if isTrace {
 			path = filepath.Join(t.TempDir(), "f.jsonl")
 		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o600))
 		if verdicts, _, err := CheckFile(path, Terms{K: 2, UserCap: 0.5}); err == nil && (len(verdicts) != 8 || Passed(verdicts)) {
 			t.Errorf("got %+v: a file without a manifest passed, or not every rule was looked at", verdicts)
 		}

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // hashOf a known prompt, as an engine or a gateway makes it without a key.
@@ -128,10 +130,7 @@ func TestDictionaryRecoversNoId(t *testing.T) {
 	}
 	// The dictionary does hold them: without a key, it finds all.
 	unkeyed := 0
-	raw, err := read(t.Context(), w, "trace")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(read(t.Context(), w, "trace"))(t)
 	for _, id := range raw.firstUses() {
 		there[id] = true
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -29,10 +30,7 @@ func marked(t *testing.T, mark string, rows int) string {
 
 func isIn(t *testing.T, path, mark string) bool {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return bytes.Contains(text, []byte(mark))
 }
 
@@ -122,21 +120,12 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 // the new file may be read by whom the old one could.
 func TestPurgeThroughALink(t *testing.T) {
 	path := emptyFile(t)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	take(t, w, marked(t, "goesaway", 2_000), "old")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
+	must.Do(t, os.Chmod(path, 0o640))
 	link := filepath.Join(t.TempDir(), "link.duckdb")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(path, link))
 	if result, err := Purge(t.Context(), link, time.Time{}, []string{"old"}, nil); err != nil || len(result.Sources) != 1 || result.After >= result.Before {
 		t.Fatalf("got %+v, %v", result, err)
 	}
@@ -152,10 +141,7 @@ func TestPurgeThroughALink(t *testing.T) {
 }
 
 func bytesOf(t *testing.T, path string) []byte {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return text
 }
 
@@ -167,10 +153,7 @@ func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
-		columns, err := listOf(t.Context(), w, "select column_name from duckdb_columns() where schema_name = 'raw' and table_name = $1", table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns := must.Get(listOf(t.Context(), w, "select column_name from duckdb_columns() where schema_name = 'raw' and table_name = $1", table))(t)
 		if _, err := condition(table, columns, []int64{1}); err != nil {
 			t.Error(err)
 		}
@@ -181,9 +164,7 @@ func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
 func TestWhatAKilledPurgeLeft(t *testing.T) {
 	path := warehousetest.File(t)
 	link := filepath.Join(t.TempDir(), "link.duckdb")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(path, link))
 	for why, next := range map[string]func() error{
 		"a writer": func() error {
 			w, err := warehouse.Open(t.Context(), link, warehouse.ReadWrite)
@@ -194,20 +175,11 @@ func TestWhatAKilledPurgeLeft(t *testing.T) {
 			return err
 		},
 	} {
-		left, err := os.MkdirTemp(filepath.Dir(path), warehouse.PurgeFolder(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(left, "w.duckdb"), []byte("rows"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		left := must.Get(os.MkdirTemp(filepath.Dir(path), warehouse.PurgeFolder(path)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(left, "w.duckdb"), []byte("rows"), 0o600))
 		other := filepath.Join(filepath.Dir(path), "other.duckdb.purge-1")
-		if err := os.MkdirAll(other, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := next(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(other, 0o700))
+		must.Do(t, next())
 		if _, err := os.Stat(left); err == nil {
 			t.Errorf("after %s: %s is still there", why, left)
 		}
@@ -225,9 +197,7 @@ func TestAPurgeKeepsWritersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	warehousetest.Put(t, w, warehousetest.Traces)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	withdrawn := false
 	_, err = Purge(t.Context(), path, time.Time{}, []string{"day"}, func() {
 		withdrawn = true

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -38,18 +39,13 @@ func emptyFile(t testing.TB) string {
 func put(t testing.TB, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
 func openFile(t testing.TB, path string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -64,9 +60,7 @@ func holding(t testing.TB, path string) *warehouse.Warehouse {
 
 func take(t testing.TB, w *warehouse.Warehouse, path, name string) {
 	t.Helper()
-	if _, err := ingest.Load(t.Context(), w, []string{path}, ingest.Options{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{path}, ingest.Options{Name: name}))(t)
 }
 
 // azureFile is a dated trace of n requests at a mean rate of two a second.
@@ -123,10 +117,7 @@ func exported(t testing.TB, w *warehouse.Warehouse, name string, o Options) (*Re
 
 func rowsOf(t testing.TB, path string) *Trace {
 	t.Helper()
-	s, err := readFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(readFile(path))(t)
 	return s.trace
 }
 

@@ -3,15 +3,14 @@ package proof
 import (
 	"net"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // FreePort is one that nobody listens on now.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // .ci/proof is tried in a repository of its own, whose Makefile has two proofs: one that passes and says that it ran, one that fails.
@@ -19,22 +21,15 @@ bad:
 // repository is a folder under git with the script and the Makefile.
 func repository(t *testing.T) (folder string, proof func(environment string, words ...string) string) {
 	t.Helper()
-	script, err := os.ReadFile(filepath.Join("..", "..", ".ci", "proof"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(filepath.Join("..", "..", ".ci", "proof")))(t)
 	folder = t.TempDir()
 	for name, content := range map[string]string{
 		".ci/proof": string(script), "Makefile": makefile, "go.mod": "module m\n", "part/a.go": "package a\n", "other/b.go": "package b\n",
 		"docs/text.md": "text\n", ".gitignore": "ran\n",
 	} {
 		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(content), 0o755))
 	}
 	run := func(environment string, words ...string) string {
 		t.Helper()
@@ -68,9 +63,7 @@ func TestAProofIsDueWhenItsFilesHaveChanged(t *testing.T) {
 	folder, proof := repository(t)
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))
 	}
 	runs := func() int {
 		content, _ := os.ReadFile(filepath.Join(folder, "ran"))
@@ -105,10 +98,7 @@ func TestAProofThatFailsIsNotRecorded(t *testing.T) {
 	proof("", "run", "good", "part")
 	wants(t, proof("", "run", "bad", "part"), "exit status")
 	wants(t, proof("", "say", "bad", "part"), "due; never passed")
-	records, err := os.ReadFile(filepath.Join(folder, "docs", "proofs.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(os.ReadFile(filepath.Join(folder, "docs", "proofs.csv")))(t)
 	lines := strings.Split(strings.TrimSpace(string(records)), "\n")
 	if len(lines) != 2 || lines[0] != "proof,passed_on,commit,seconds,inputs" || !strings.HasPrefix(lines[1], "good,") {
 		t.Errorf("docs/proofs.csv has %q", lines)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 )
 
@@ -92,15 +93,10 @@ func TestAttacks(t *testing.T) {
 
 func newPrey(t *testing.T) *prey {
 	p := &prey{canary: filepath.Join(t.TempDir(), "canary.csv"), writable: t.TempDir()}
-	if err := os.WriteFile(p.canary, []byte("a,b\n"+canarySecret+",1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(p.canary, []byte("a,b\n"+canarySecret+",1\n"), 0o600))
 	t.Setenv("HOME", p.writable)
 	t.Setenv("CANARY", canarySecret)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	p.network = listener.Addr().String()
 	go func() {
@@ -122,19 +118,13 @@ func newPrey(t *testing.T) *prey {
 func (p *prey) outside(t *testing.T) string {
 	var b strings.Builder
 	for _, folder := range []string{"/", ".", p.writable, p.folder, filepath.Dir(p.canary)} {
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(folder))(t)
 		fmt.Fprintf(&b, "%s:", folder)
 		for _, entry := range entries {
 			fmt.Fprintf(&b, " %s", entry.Name())
 		}
 	}
-	snapshot, err := os.ReadFile(filepath.Join(p.folder, serve.SnapshotName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	snapshot := must.Get(os.ReadFile(filepath.Join(p.folder, serve.SnapshotName)))(t)
 	fmt.Fprintf(&b, "\n%x", sha256.Sum256(snapshot))
 	return b.String()
 }
@@ -457,10 +447,7 @@ func (p *prey) wireAttacks(t *testing.T) (attacks []attack) {
 	)
 	// Clients that send their request a byte at a time, or not to its end, hold a connection and nothing else.
 	for i := range 40 {
-		connection, err := net.Dial("tcp", p.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		connection := must.Get(net.Dial("tcp", p.addr))(t)
 		t.Cleanup(func() { connection.Close() })
 		_, _ = io.WriteString(connection, []string{"POST /v1/sql HT", post + "Content-Le", post + "Content-Length: 1000\r\n\r\nsel"}[i%3])
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 )
 
@@ -90,24 +91,12 @@ func (f *firstByte) Read(p []byte) (int, error) {
 // readItself is DuckDB in this process: it opens the file and reads all rows into Arrow.
 func readItself(b *testing.B, folder string) {
 	b.Helper()
-	connector, err := duckdb.NewConnector(filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	connector := must.Get(duckdb.NewConnector(filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only", nil))(b)
 	defer connector.Close()
-	connection, err := connector.Connect(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
+	connection := must.Get(connector.Connect(context.Background()))(b)
 	defer connection.Close()
-	arrow, err := duckdb.NewArrowFromConn(connection.(driver.Conn))
-	if err != nil {
-		b.Fatal(err)
-	}
-	reader, err := arrow.QueryContext(context.Background(), "from staging.million")
-	if err != nil {
-		b.Fatal(err)
-	}
+	arrow := must.Get(duckdb.NewArrowFromConn(connection.(driver.Conn)))(b)
+	reader := must.Get(arrow.QueryContext(context.Background(), "from staging.million"))(b)
 	defer reader.Release()
 	rows := int64(0)
 	for reader.Next() {

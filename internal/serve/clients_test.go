@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // A worker that the kernel kills is not a query that took too much memory.
@@ -52,10 +54,7 @@ func TestIdleConnectionsKeepNobodyAway(t *testing.T) {
 	s := serving(t, nil)
 	var first net.Conn
 	for range 1200 { // more than a server keeps, whatever the limit on its files
-		conn, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", s.addr))(t)
 		defer conn.Close()
 		if first == nil {
 			first = conn

@@ -64,7 +64,7 @@ with listed as (
     union all by name
     select
         'Runs' as section,
-        coalesce(name, run_id) as title,
+        coalesce(nullif(name, ''), run_id) as title,
         case when has_failed then 'failed' when not is_valid then 'invalid' end as note,
         run_id,
         origin,
@@ -145,8 +145,12 @@ func (l listed) words() string {
 	}
 	if l.Rate != nil {
 		text := show.Figures(*l.Rate) + " requests/s"
-		if l.Low != nil && l.High != nil {
-			text += " (" + show.Range(*l.Low, *l.High) + ")"
+		if l.High != nil { // no low end: at the slow end of the model no rate is small enough
+			low := 0.0
+			if l.Low != nil {
+				low = *l.Low
+			}
+			text += " (" + show.Figures(low) + " to " + show.Figures(*l.High) + ")"
 		}
 		add(text)
 	} else {
@@ -160,7 +164,7 @@ func (l listed) words() string {
 		add(text)
 	}
 	add(l.About)
-	if l.Origin != "measured" { // the others must not be taken for it
+	if l.Origin != "measured" { // or a reader would think that it was
 		add(l.Origin)
 	}
 	return strings.Join(said, "; ")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 )
 
@@ -27,9 +28,7 @@ func homeOf(t *testing.T, change func(*serve.Config)) (*served, shownHome) {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{"a b.html": "<title>A <i>page</i></title>", "notes.txt": "private"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	s := serving(t, func(c *serve.Config) {
 		c.ReportsFolder = folder
@@ -40,10 +39,7 @@ func homeOf(t *testing.T, change func(*serve.Config)) (*served, shownHome) {
 			change(c)
 		}
 	})
-	response, err := s.do("GET", "/v1/home", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/v1/home", nil))(t)
 	status, got := text(t, response)
 	var shown shownHome
 	if err := json.Unmarshal([]byte(got), &shown); err != nil || status != 200 {
@@ -83,10 +79,7 @@ func TestALinkOfHomeOpensItsPageAlone(t *testing.T) {
 	s, shown := homeOf(t, nil)
 	get := func(address string) (int, string, http.Header) {
 		t.Helper()
-		response, err := http.Get(s.url + address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(http.Get(s.url + address))(t)
 		status, got := text(t, response)
 		return status, got, response.Header
 	}
@@ -120,10 +113,7 @@ func TestALinkOfHomeOpensItsPageAlone(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"notes.txt", "..%2Fnotes.txt", "%2Fetc%2Fpasswd", "index.html"} {
-		response, err := s.do("GET", "/v1/reports/files/"+name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("GET", "/v1/reports/files/"+name, nil))(t)
 		if status, got := text(t, response); status != 404 {
 			t.Errorf("%s: %d %s, want 404", name, status, got)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/store/warehouse"
@@ -128,12 +129,8 @@ from range(1000000) as numbers (seq)`
 func publish(t testing.TB, folder string, content []byte) {
 	t.Helper()
 	next := filepath.Join(folder, "next")
-	if err := os.WriteFile(next, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(next, filepath.Join(folder, serve.SnapshotName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(next, content, 0o600))
+	must.Do(t, os.Rename(next, filepath.Join(folder, serve.SnapshotName)))
 }
 
 // served is a running server.
@@ -148,28 +145,16 @@ type served struct {
 // serving starts a server on the small warehouse. It ends with the test.
 func serving(t testing.TB, change func(*serve.Config)) *served {
 	t.Helper()
-	content, err := small()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(small())(t)
 	s := &served{folder: t.TempDir()}
 	publish(t, s.folder, content)
-	tokens, err := serve.ReadTokens("tokens", "# who may ask\nalice "+secret+"\nbob "+otherSecret+"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := must.Get(serve.ReadTokens("tokens", "# who may ask\nalice "+secret+"\nbob "+otherSecret+"\n"))(t)
 	config := serve.Config{Published: s.folder, Tokens: tokens, MemoryBytes: 1 << 30, Timeout: time.Minute, Workers: 2, Queue: 16, MostBytes: 1 << 30, Tell: s.tell}
 	if change != nil {
 		change(&config)
 	}
-	server, err := serve.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(serve.New(config))(t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.addr = listener.Addr().String()
 	s.url = "http://" + s.addr
 	go server.Serve(listener)
@@ -219,10 +204,7 @@ func (s *served) do(method, path string, body io.Reader, headers ...string) (*ht
 func text(t testing.TB, response *http.Response) (int, string) {
 	t.Helper()
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(body)
 }
 

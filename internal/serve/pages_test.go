@@ -11,28 +11,23 @@ import (
 	"tidemark/internal/proof/chromium"
 )
 
-// until waits in the page until an expression is true.
-const until = `new Promise(done => { const look = () => (%s) ? done("yes") : setTimeout(look, 20); look(); })`
-
-func await(b *chromium.Browser, condition string) { b.Evaluate(fmt.Sprintf(until, condition)) }
-
 // A person opens the page, gives the token, looks for a relation, asks, plots, shares the address, makes a mistake.
 func TestPagesAskInABrowser(t *testing.T) {
 	s, shown := homeOf(t, nil)
 	b := chromium.Start(t)
 	b.Size(1280)
 	b.Open(s.url + "/")
-	await(b, `!document.getElementById("door").hidden`)
+	b.Await(`!document.getElementById("door").hidden`)
 	b.Screenshot("ask-door")
 	b.CheckAccessibility(t)
 	b.Evaluate(`document.getElementById("token").focus(); ""`)
 	b.Type("wrong-token-0123456789abcdef012345")
 	b.Enter(false)
-	await(b, `document.body.innerText.includes("not one of the server's")`)
+	b.Await(`document.body.innerText.includes("not one of the server's")`)
 	b.Evaluate(`document.getElementById("token").focus(); ""`)
 	b.Type(secret)
 	b.Enter(false)
-	await(b, `document.querySelectorAll("#relations li").length > 50`)
+	b.Await(`document.querySelectorAll("#relations li").length > 50`)
 	if got := b.Evaluate(`JSON.stringify([localStorage.length, sessionStorage.length, document.cookie, location.href.includes("token")])`); got != `[0,1,"",false]` {
 		t.Errorf("the token is kept in %s, want the session's storage alone", got)
 	}
@@ -40,43 +35,29 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`document.querySelector("#relations h3").textContent + document.querySelector("#relations ul b").textContent`); got != "Start heremarts.runs" {
 		t.Errorf("the list begins with %q", got)
 	}
-	await(b, `document.querySelectorAll("#lists h2").length === 6`)
+	b.Await(`document.querySelectorAll("#lists h2").length === 6`)
 	if got := b.Evaluate(`[...document.querySelectorAll("#lists li")].slice(0, 2).map(li => li.innerText.replace(/\s+/g, " ")).join("|")`); got != "A page a b.html 2026-11-28 03:43 +00:00|chat, 2026-W47 Buy no GPUs" {
 		t.Errorf("the home begins with %q", got)
 	}
-	for _, look := range []struct {
-		name   string
-		width  int
-		isDark bool
-	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}} {
-		b.Size(look.width)
-		b.Dark(look.isDark)
-		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
-			t.Errorf("home, %s: the page is %s px too wide", look.name, got)
-		}
-		b.Screenshot("home-" + look.name)
-		b.CheckAccessibility(t)
-	}
-	b.Size(1280)
-	b.Dark(false)
+	b.CheckLooks(t, "home")
 	b.Evaluate(`document.querySelector("#lists button").click(); ""`)
-	await(b, `document.querySelectorAll("#sheet tbody tr").length === 1 && document.getElementById("sql").value.includes("marts.service_weeks")`)
+	b.Await(`document.querySelectorAll("#sheet tbody tr").length === 1 && document.getElementById("sql").value.includes("marts.service_weeks")`)
 	b.Open(s.url + shown.Sections[0].Items[0].Href) // as a click does: without the token
-	await(b, `document.title === "A <i>page</i>"`)
+	b.Await(`document.title === "A <i>page</i>"`)
 	b.Open(s.url + "/")
-	await(b, `document.querySelectorAll("#relations li").length > 50`)
+	b.Await(`document.querySelectorAll("#relations li").length > 50`)
 	b.Screenshot("ask-list")
 	b.Evaluate(`document.getElementById("find").focus(); ""`)
 	b.Type("arrival hours")
-	await(b, `document.querySelector("#relations b").textContent === "marts.arrival_hours"`)
+	b.Await(`document.querySelector("#relations b").textContent === "marts.arrival_hours"`)
 
 	b.Evaluate(`document.getElementById("sql").value = "select seq, sqrt(seq) as ttft_s, 9007199254740993 as big_id from range(100) as numbers (seq)"; document.getElementById("sql").focus(); ""`)
 	b.Enter(true)
-	await(b, `document.querySelectorAll("#sheet tbody tr").length === 100`)
+	b.Await(`document.querySelectorAll("#sheet tbody tr").length === 100`)
 	if got := b.Evaluate(`document.querySelector("#sheet tbody tr:nth-child(5)").innerText.replace(/\s+/g, " ")`); strings.TrimSpace(got) != "4 2 9007199254740993" {
 		t.Errorf("got the row %q, want 4, its root and a whole number in full", got)
 	}
-	await(b, `document.querySelector("#plot svg")`)
+	b.Await(`document.querySelector("#plot svg")`)
 	if got := b.Evaluate(`document.getElementById("plot").getAttribute("aria-label")`); got != "ttft_s, s by seq, n = 100" {
 		t.Errorf("the plot says %q", got)
 	}
@@ -91,32 +72,18 @@ func TestPagesAskInABrowser(t *testing.T) {
 		}
 	}
 	shared := b.Evaluate(`location.href`)
-	for _, look := range []struct {
-		name   string
-		width  int
-		isDark bool
-	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}, {"phone-dark", 390, true}} {
-		b.Size(look.width)
-		b.Dark(look.isDark)
-		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
-			t.Errorf("%s: the page is %s px too wide", look.name, got)
-		}
-		b.Screenshot("ask-" + look.name)
-		b.CheckAccessibility(t)
-	}
-	b.Size(1280)
-	b.Dark(false)
+	b.CheckLooks(t, "ask")
 
 	b.Open("about:blank")
 	b.Open(shared)
-	await(b, `document.querySelectorAll("#sheet tbody tr").length === 100 && document.getElementById("kind").value === "line"`)
+	b.Await(`document.querySelectorAll("#sheet tbody tr").length === 100 && document.getElementById("kind").value === "line"`)
 
 	b.Open("about:blank")
 	b.Open(s.url + "/#sql=" + url.QueryEscape("from range(3000)"))
-	await(b, `document.body.innerText.includes("Cut: the first 2,000 rows")`)
+	b.Await(`document.body.innerText.includes("Cut: the first 2,000 rows")`)
 
 	b.Evaluate(`document.getElementById("sql").value = "from marts.rums"; document.getElementById("run").click(); ""`)
-	await(b, `document.querySelector("#problem .problem")`)
+	b.Await(`document.querySelector("#problem .problem")`)
 	if got := b.Evaluate(`document.getElementById("problem").innerText`); !strings.Contains(got, "marts.rums") && !strings.Contains(got, "rums does not exist") || !strings.Contains(got, "Hint: ") {
 		t.Errorf("a mistake is shown as %q", got)
 	}
@@ -129,7 +96,7 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if hidden != "true" {
 		t.Errorf("the answer of another query is shown while one runs")
 	}
-	await(b, `!document.getElementById("answer").hidden`)
+	b.Await(`!document.getElementById("answer").hidden`)
 	if got := b.Evaluate(`[...document.querySelectorAll("#sheet th")].map(h => h.textContent).join()`); got != "b,10,2,b_2" {
 		t.Errorf("got the columns %s, want b,10,2,b_2", got)
 	}
@@ -143,17 +110,17 @@ func TestPagesAskInABrowser(t *testing.T) {
 	hostile := `</script><img src=x onerror="window.__pwned=1">`
 	b.Evaluate(fmt.Sprintf(`document.getElementById("sql").value = %q; document.getElementById("run").click(); ""`,
 		`select '`+hostile+`' as "`+strings.ReplaceAll(hostile, `"`, `""`)+`", 1 as n from range(2)`))
-	await(b, `document.querySelectorAll("#sheet tbody tr").length === 2`)
+	b.Await(`document.querySelectorAll("#sheet tbody tr").length === 2`)
 	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img").length`); got != "undefined0" {
 		t.Errorf("a value ran as script: %s", got)
 	}
-	await(b, `document.querySelector("#plot svg")`)
+	b.Await(`document.querySelector("#plot svg")`)
 	if got := b.Evaluate(`String(document.querySelector("#plot svg").textContent.includes("<img src=x onerror"))`); got != "true" {
 		t.Errorf("the plot does not show the text as it is")
 	}
 	// A tooltip has the text too, and ECharts would make HTML of it if it were not told otherwise.
 	b.Evaluate(`chart.dispatchAction({type: "showTip", seriesIndex: 0, dataIndex: 0}); ""`)
-	await(b, `[...document.querySelectorAll("#plot text")].filter(e => e.textContent.includes("onerror=")).length > 1`)
+	b.Await(`[...document.querySelectorAll("#plot text")].filter(e => e.textContent.includes("onerror=")).length > 1`)
 	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img, #plot div div").length`); got != "undefined0" {
 		t.Errorf("a tooltip of such a text: got %s, want nothing that ran, and no element", got)
 	}
@@ -162,7 +129,7 @@ func TestPagesAskInABrowser(t *testing.T) {
 	b.Evaluate(`sessionStorage.setItem("tidemark-token", "€€"); ""`)
 	b.Open("about:blank")
 	b.Open(s.url + "/")
-	await(b, `!document.getElementById("door").hidden && document.body.innerText.includes("not one of the server's")`)
+	b.Await(`!document.getElementById("door").hidden && document.body.innerText.includes("not one of the server's")`)
 
 	for _, asked := range b.Requested() {
 		if !strings.HasPrefix(asked, s.url+"/") && !strings.HasPrefix(asked, "data:,") && asked != "about:blank" {
@@ -179,12 +146,12 @@ func TestPagesAskInABrowser(t *testing.T) {
 // choose takes an option and waits for its plot.
 func choose(b *chromium.Browser, id, value string) {
 	b.Evaluate(fmt.Sprintf(`{const s = document.getElementById(%q); s.value = %q; s.dispatchEvent(new Event("change"))}; ""`, id, value))
-	await(b, `document.getElementById("caption").textContent !== "plotting"`)
+	b.Await(`document.getElementById("caption").textContent !== "plotting"`)
 }
 
 // marksOf counts what is drawn in the colours of the data: without fill for lines.
 func marksOf(b *chromium.Browser, kind string) string {
-	await(b, `document.querySelector("#plot svg")`)
+	b.Await(`document.querySelector("#plot svg")`)
 	attribute := map[string]string{"line": "stroke"}[kind]
 	if attribute == "" {
 		attribute = "fill"
@@ -207,10 +174,10 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 	ask := func(sql, caption string) {
 		t.Helper()
 		b.Evaluate(fmt.Sprintf(`document.getElementById("sql").value = %q; document.getElementById("run").click(); ""`, sql))
-		await(b, `document.getElementById("caption").textContent.includes(`+fmt.Sprintf("%q", caption)+`)`)
+		b.Await(`document.getElementById("caption").textContent.includes(` + fmt.Sprintf("%q", caption) + `)`)
 	}
 	ask("select seq, case when seq // 10 % 2 = 0 then seq end as tpot_s from range(100) as numbers (seq)", "n = 50")
-	await(b, `document.querySelector("#plot svg")`)
+	b.Await(`document.querySelector("#plot svg")`)
 	moves := b.Evaluate(`String([...document.querySelectorAll("#plot path")].filter(p => p.getAttribute("stroke") === "#0072b2").reduce((n, p) => n + (p.getAttribute("d").match(/M/g) || []).length, 0))`)
 	if moves != "5" {
 		t.Errorf("a line with five pieces is drawn in %s", moves)
@@ -222,7 +189,7 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 	choose(b, "y", "step_s")
 	for _, kind := range []string{"line", "scatter"} {
 		choose(b, "kind", kind)
-		await(b, `document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch, for each run, n = 700"`)
+		b.Await(`document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch, for each run, n = 700"`)
 		for _, isDark := range []bool{false, true} {
 			b.Dark(isDark)
 			b.Screenshot(fmt.Sprintf("ask-series-%s-%t", kind, isDark))
@@ -234,7 +201,7 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 	choose(b, "y", "run")
 	choose(b, "value", "step_s")
 	choose(b, "kind", "heatmap")
-	await(b, `document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch and run, n = 700"`)
+	b.Await(`document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch and run, n = 700"`)
 	for _, isDark := range []bool{false, true} {
 		b.Dark(isDark)
 		b.Screenshot(fmt.Sprintf("ask-heatmap-%t", isDark))
@@ -243,6 +210,6 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 	}
 	b.Dark(false)
 	choose(b, "x", "run")
-	await(b, `document.getElementById("plot-problem").innerText.includes("aggregate in the query")`)
+	b.Await(`document.getElementById("plot-problem").innerText.includes("aggregate in the query")`)
 	ask("select seq, seq as twice from range(10001) as numbers (seq)", "n = 10,000; these are the first rows, and there are more")
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 	"tidemark/internal/serve/plot"
 )
@@ -47,22 +48,14 @@ func (s *served) plotted(t *testing.T, sql string, columns ...string) (shownPlot
 	for i := 0; i < len(columns); i += 2 {
 		body[columns[i]] = columns[i+1]
 	}
-	asked, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := s.do("POST", "/v1/plot", bytes.NewReader(asked), "Content-Type", asJSON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(json.Marshal(body))(t)
+	response := must.Get(s.do("POST", "/v1/plot", bytes.NewReader(asked), "Content-Type", asJSON))(t)
 	status, got := text(t, response)
 	var shown shownPlot
 	if status != 200 {
 		t.Fatalf("%s %v: %d %s", sql, columns, status, got)
 	}
-	if err := json.Unmarshal([]byte(got), &shown); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(got), &shown))
 	if shown.Options.Tooltip.RenderMode != "richText" || !shown.Options.UseUTC {
 		t.Errorf("tooltips are drawn as %q, which makes HTML of texts", shown.Options.Tooltip.RenderMode)
 	}
@@ -120,16 +113,11 @@ func TestPlots(t *testing.T) {
 // unitOnlyInTheSchema is a column whose name does not say its unit.
 func (s *served) unitOnlyInTheSchema(t *testing.T) (name, unit string) {
 	t.Helper()
-	response, err := s.do("GET", "/v1/schema", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/v1/schema", nil))(t)
 	var schema struct {
 		Relations []struct{ Columns []struct{ Name, Unit string } }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(response.Body).Decode(&schema))
 	response.Body.Close()
 	for _, r := range schema.Relations {
 		for _, c := range r.Columns {
@@ -186,20 +174,14 @@ func TestEachMistakeOfAPlot(t *testing.T) {
 		{`{"sql": "select i as a, repeat('x', 1000) as b from range(9000) as r (i)", "kind": "line", "x": "a", "y": "a"}`, 413, "more than 1,048,576 bytes", "only for the columns"},
 		{`from marts.runs`, 400, "not the JSON", "send"},
 	} {
-		response, err := s.do("POST", "/v1/plot", strings.NewReader(c.body), "Content-Type", asJSON)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("POST", "/v1/plot", strings.NewReader(c.body), "Content-Type", asJSON))(t)
 		status, got := text(t, response)
 		var said map[string]string
 		if err := json.Unmarshal([]byte(got), &said); err != nil || status != c.status || !strings.Contains(said["error"], c.says) || !strings.Contains(said["hint"], c.advice) {
 			t.Errorf("%s: got %d %v, want %d with %q and %q", c.body, status, said, c.status, c.says, c.advice)
 		}
 	}
-	response, err := s.do("POST", "/v1/plot", strings.NewReader(`{"sql": "select 1"}`), "Authorization", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("POST", "/v1/plot", strings.NewReader(`{"sql": "select 1"}`), "Authorization", ""))(t)
 	if status, got := text(t, response); status != 401 {
 		t.Errorf("without a token: got %d %s", status, got)
 	}
@@ -231,14 +213,8 @@ func TestTheScriptOfPlots(t *testing.T) {
 // The module for notebooks comes without a token: it is how one begins.
 func TestThePythonModuleIsOpen(t *testing.T) {
 	s := serving(t, nil)
-	response, err := s.do("GET", "/tidemark.py", nil, "Authorization", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("tidemark.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/tidemark.py", nil, "Authorization", ""))(t)
+	want := must.Get(os.ReadFile("tidemark.py"))(t)
 	if status, got := text(t, response); status != 200 || got != string(want) {
 		t.Errorf("got %d and %d bytes, want the %d of the file", status, len(got), len(want))
 	}

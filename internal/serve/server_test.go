@@ -27,6 +27,7 @@ import (
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/hint"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 	"tidemark/internal/serve/worker"
 )
@@ -44,17 +45,10 @@ func TestAnswersAreThoseOfSQL(t *testing.T) {
 	s := serving(t, nil)
 	db := openSnapshot(t, s.folder)
 	for _, query := range []string{sixteen, "select * exclude (started_at) from marts.runs", "from staging.requests order by all limit 50", "from marts.runs where false"} {
-		table, err := answers.Query(context.Background(), db, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(answers.Query(context.Background(), db, query))(t)
 		var asTable, asObjects bytes.Buffer
-		if err := tables.Write(tables.NewCSV(&asTable), table); err != nil {
-			t.Fatal(err)
-		}
-		if err := tables.Write(tables.NewJSON(&asObjects), table); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tables.Write(tables.NewCSV(&asTable), table))
+		must.Do(t, tables.Write(tables.NewJSON(&asObjects), table))
 		if status, got := text(t, s.ask(t, query, "Accept", asCSV)); status != 200 || got != asTable.String() {
 			t.Errorf("%.40s as CSV: got %d\n%s\nwant\n%s", query, status, got, asTable.String())
 		}
@@ -66,14 +60,9 @@ func TestAnswersAreThoseOfSQL(t *testing.T) {
 
 func openSnapshot(t *testing.T, folder string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("duckdb", filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("duckdb", filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only"))(t)
 	t.Cleanup(func() { db.Close() })
-	if _, err := db.Exec("set TimeZone = 'UTC'"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec("set TimeZone = 'UTC'"))(t)
 	return db
 }
 
@@ -104,10 +93,7 @@ func TestAMillionRows(t *testing.T) {
 // readArrow counts the rows of a stream and adds up its first column; it fails the test if the stream breaks.
 func readArrow(t testing.TB, from io.Reader) (rows, sum int64) {
 	t.Helper()
-	stream, err := ipc.NewReader(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Get(ipc.NewReader(from))(t)
 	defer stream.Release()
 	for stream.Next() {
 		batch := stream.RecordBatch()
@@ -127,13 +113,8 @@ func readArrow(t testing.TB, from io.Reader) (rows, sum int64) {
 func readParquet(t *testing.T, content string) (rows, sum int64, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
+	db := must.Get(sql.Open("duckdb", ""))(t)
 	defer db.Close()
 	err = db.QueryRow("select count(*), sum(seq)::bigint from read_parquet('"+path+"')").Scan(&rows, &sum)
 	return rows, sum, err
@@ -240,10 +221,7 @@ func TestACutThatWasAskedFor(t *testing.T) {
 	}{{"5", 5, "more than the 5 rows"}, {"20", 20, ""}, {"21", 20, ""}, {"5000", 20, ""}} {
 		body := `{"sql": "from range(20)", "max_rows": ` + c.most + `}`
 		response := s.ask(t, body, "Content-Type", asJSON)
-		stream, err := ipc.NewReader(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := must.Get(ipc.NewReader(response.Body))(t)
 		said, _ := stream.Schema().Metadata().GetValue("tidemark.cut")
 		rows := int64(0)
 		for stream.Next() {
@@ -297,10 +275,7 @@ func TestEachMistakeHasItsStatus(t *testing.T) {
 // metrics are the server's own, by series.
 func (s *served) metrics(t testing.TB) map[string]string {
 	t.Helper()
-	response, err := s.do("GET", "/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/metrics", nil))(t)
 	status, lines := text(t, response)
 	if status != 200 {
 		t.Fatalf("/metrics: %d", status)
@@ -336,10 +311,7 @@ const long = "select count(*) from range(10000000) as a (n), range(10000000) as 
 func TestAskersTakeTurns(t *testing.T) {
 	s := serving(t, func(c *serve.Config) { c.Workers, c.Queue = 1, 5 })
 	ctx, leave := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/sql", strings.NewReader(long))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(ctx, "POST", s.url+"/v1/sql", strings.NewReader(long)))(t)
 	request.Header.Set("Authorization", "Bearer "+secret)
 	left := make(chan error, 1)
 	go func() {
@@ -389,10 +361,7 @@ func TestTheAddressChoosesTheForm(t *testing.T) {
 	for query, want := range map[string]string{
 		"?format=csv": "one\n1\n", "?format=json": `{"one": 1}`, "?format=xml": `no format \"xml\"`, "?formt=csv": `no parameter \"formt\"`, "?limit=3": `no parameter \"limit\"`,
 	} {
-		response, err := s.do("POST", "/v1/sql"+query, strings.NewReader("select 1 as one"), "Accept", "application/vnd.apache.arrow.stream")
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("POST", "/v1/sql"+query, strings.NewReader("select 1 as one"), "Accept", "application/vnd.apache.arrow.stream"))(t)
 		status, got := text(t, response)
 		if isRefused := strings.HasPrefix(want, "no "); !strings.Contains(strings.ReplaceAll(got, " ", ""), strings.ReplaceAll(want, " ", "")) || (status == 400) != isRefused {
 			t.Errorf("%s: got %d %q, want %q", query, status, got, want)
@@ -406,10 +375,7 @@ func TestFieldsOfAnAnswerAreDescribed(t *testing.T) {
 	s := serving(t, nil)
 	response := s.ask(t, "with r as (from staging.requests) select run_id, ttft_s, count(*) as n, 1e-3 as my_s from r inner join marts.runs using (run_id) group by all")
 	defer response.Body.Close()
-	stream, err := ipc.NewReader(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Get(ipc.NewReader(response.Body))(t)
 	defer stream.Release()
 	got := map[string]string{}
 	for _, field := range stream.Schema().Fields() {
@@ -430,10 +396,7 @@ func TestFieldsOfAnAnswerAreDescribed(t *testing.T) {
 
 func TestSchemaListsRelations(t *testing.T) {
 	s := serving(t, nil)
-	response, err := s.do("GET", "/v1/schema", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/v1/schema", nil))(t)
 	status, body := text(t, response)
 	var schema struct {
 		Relations []struct {
@@ -462,10 +425,7 @@ func TestSchemaListsRelations(t *testing.T) {
 			}
 		}
 	}
-	all, err := answers.Schema(context.Background(), db, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(answers.Schema(context.Background(), db, ""))(t)
 	listed := map[string]bool{}
 	for _, r := range schema.Relations {
 		listed[r.Relation] = true
@@ -492,10 +452,7 @@ func TestRunsAndTheirReports(t *testing.T) {
 		{"/healthz", 200, "ok"},
 		{"/nothing", 404, "/v1/sql"},
 	} {
-		response, err := s.do("GET", c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("GET", c.path, nil))(t)
 		if status, got := text(t, response); status != c.status || !strings.Contains(got, c.says) {
 			t.Errorf("%s: got %d %.300s, want %d with %q", c.path, status, got, c.status, c.says)
 		}
@@ -536,15 +493,9 @@ func TestWhoMayAsk(t *testing.T) {
 	if status, got := text(t, open.ask(t, "select 1 as x", "Authorization", "", "Accept", asCSV)); status != 200 || got != "x\n1\n" {
 		t.Errorf("without tokens: got %d %q", status, got)
 	}
-	request, err := http.NewRequest("POST", open.url+"/v1/sql", strings.NewReader("select 1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequest("POST", open.url+"/v1/sql", strings.NewReader("select 1")))(t)
 	request.Host = "rebound.example"
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	if status, got := text(t, response); status != 403 || !strings.Contains(got, "by the name localhost") {
 		t.Errorf("another name for this machine: got %d %q, want 403", status, got)
 	}

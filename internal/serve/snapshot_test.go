@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/serve"
 )
 
@@ -23,9 +24,7 @@ func TestANewSnapshotIsServed(t *testing.T) {
 	running := s.ask(t, "from staging.million")
 	defer running.Body.Close()
 	first := make([]byte, 1000) // the rest waits in the worker: pipes and sockets hold less than 60 MB
-	if _, err := io.ReadFull(running.Body, first); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(running.Body, first))(t)
 	publish(t, s.folder, otherSnapshot(t))
 	if status, got := text(t, s.ask(t, "select name from marts.news", "Accept", asCSV)); status != 200 || got != "name\nnew\n" {
 		t.Errorf("after publishing: got %d %q, want the new snapshot", status, got)
@@ -50,15 +49,10 @@ func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
 	s := serving(t, nil)
 	health := func() (int, string) {
 		t.Helper()
-		response, err := s.do("GET", "/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("GET", "/healthz", nil))(t)
 		return text(t, response)
 	}
-	if err := os.Remove(filepath.Join(s.folder, serve.SnapshotName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(s.folder, serve.SnapshotName)))
 	if status, got := health(); status != 503 || !strings.Contains(got, "is not there any more; answers are of that of 20") || strings.Contains(got, s.folder) {
 		t.Errorf("without a snapshot: got %d %q", status, got)
 	}
@@ -94,10 +88,7 @@ func TestASnapshotThatCannotBeOpened(t *testing.T) {
 				t.Errorf("%s: got %d %q, want the answer of the last good one", what, status, got)
 			}
 		}
-		response, err := s.do("GET", "/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("GET", "/healthz", nil))(t)
 		if status, got := text(t, response); status != 503 || !strings.Contains(got, "cannot be opened") {
 			t.Errorf("%s: /healthz says %d %q", what, status, got)
 		}
@@ -122,10 +113,7 @@ func TestASnapshotOfWhichAWorkerDies(t *testing.T) {
 			t.Errorf("got %d %q, want the answer of the last good one", status, got)
 		}
 	}
-	response, err := s.do("GET", "/healthz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(s.do("GET", "/healthz", nil))(t)
 	if status, got := text(t, response); status != 503 {
 		t.Errorf("/healthz says %d %q", status, got)
 	}
@@ -141,19 +129,9 @@ func TestASnapshotOfWhichAWorkerDies(t *testing.T) {
 func otherSnapshot(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.duckdb")
-	db, err := sql.Open("duckdb", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("create schema marts; create table marts.news as select 'new' as name; checkpoint"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("duckdb", path))(t)
+	must.Get(db.Exec("create schema marts; create table marts.news as select 'new' as name; checkpoint"))(t)
+	must.Do(t, db.Close())
+	content := must.Get(os.ReadFile(path))(t)
 	return content
 }

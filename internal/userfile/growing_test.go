@@ -6,17 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 func grown(t *testing.T, path, aside, text string) *Growing {
 	t.Helper()
-	g, err := Grow(path, aside)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(g, text); err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(Grow(path, aside))(t)
+	must.Get(io.WriteString(g, text))(t)
 	return g
 }
 
@@ -54,9 +51,7 @@ func TestOnlyAnOwnEmptyFileIsRemoved(t *testing.T) {
 		t.Error("an empty file is left")
 	}
 	empty := grown(t, path, "", "")
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".moved"))
 	grown(t, path, "", "of another").Close()
 	empty.Close()
 	holds(t, path, "of another")
@@ -65,9 +60,7 @@ func TestOnlyAnOwnEmptyFileIsRemoved(t *testing.T) {
 func TestGrowFollowsNoLinkAndTakesNoDevice(t *testing.T) {
 	folder := t.TempDir()
 	path, victim := filepath.Join(folder, "week.jsonl"), filepath.Join(folder, "victim")
-	if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, path)))
 	for _, path := range []string{path, os.DevNull} {
 		if _, err := Grow(path, ""); !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s: got %v", path, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,8 +49,41 @@ func OpenJournal(path string, isFresh bool, now time.Time) (j *Journal, lines []
 	return &Journal{file, int64(len(whole)), len(whole) < len(text)}, lines, nil
 }
 
-// Clear forgets what is in the journal.
-func (j *Journal) Clear() { j.end, j.isCut = 0, true }
+// Owner is whose a journal is: the first line has it.
+type Owner struct {
+	Schema string `json:"schema,omitempty"`
+	SHA256 string `json:"sha256,omitempty"` // of the file that somebody wrote, and of what it names
+	Seed   uint64 `json:"seed,omitempty"`
+}
+
+// GoOn opens a verb's journal as OpenJournal does and gives each line to take, which refuses what is none. isNew: the first line is the caller's
+// to write. Another owner's journal is refused, unless nothing was done in it. name is what the owner's file calls itself.
+func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string, of Owner, take func(n int, line Line) bool) (j *Journal, isNew bool, err error) {
+	j, lines, err := OpenJournal(path, isFresh, now)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", verb, err)
+	}
+	for n, text := range lines {
+		var owner Owner
+		var line Line
+		isLine := json.Unmarshal(text, &owner) == nil && json.Unmarshal(text, &line) == nil && (n > 0 || owner.Schema == of.Schema)
+		switch {
+		case n == 0 && isLine && owner != of && len(lines) == 1:
+			j.end, j.isCut = 0, true
+			return j, true, nil
+		case n == 0 && isLine && owner != of:
+			err = hint.Misuse("%s: %s: the file, its SLO, its traffic or the seed has changed since this journal was started", verb, path).
+				Hint("give it another name than %q, or start over with --restart, which keeps the old journal beside the new one", name)
+		case !isLine || !take(n, line):
+			err = hint.Errorf("%s: %s: line %d: not a line of this verb's journal", verb, path, n+1).Hint("--restart begins again and keeps it beside the new one")
+		}
+		if err != nil {
+			j.Close()
+			return nil, false, err
+		}
+	}
+	return j, len(lines) == 0, nil
+}
 
 // Add writes a line and waits until it is on disk.
 func (j *Journal) Add(line any) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // What a kill has cut is replaced by the next line, at whatever byte it fell, and a journal that is only looked at stays as it is.
@@ -21,30 +23,21 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	}
 	j, _ := open(false)
 	for _, line := range []string{"first", "second"} {
-		if err := j.Add(line); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, j.Add(line))
 	}
 	if _, _, err := OpenJournal(path, false, time.Now()); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
 		t.Errorf("a second process: %v", err)
 	}
 	j.Close()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	for n := 1; n <= len(text); n++ {
-		if err := os.WriteFile(path, text[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		j, lines := open(false)
 		if want := strings.Count(string(text[:n]), "\n"); len(lines) != want {
 			t.Fatalf("after %d bytes: %d lines, want %d", n, len(lines), want)
 		}
 		holds(t, path, string(text[:n]))
-		if err := j.Add("next"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, j.Add("next"))
 		whole := string(text[:n])
 		holds(t, path, whole[:strings.LastIndexByte(whole, '\n')+1]+"\"next\"\n")
 		j.Close()

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // A device and a pipe without a writer were waited for without end.
@@ -24,21 +26,13 @@ func TestNothingIsWaitedForWithoutEnd(t *testing.T) {
 		t.Errorf("a missing file: got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	if text, err := ReadAll(path); err != nil || len(text) > 0 {
 		t.Errorf("a pipe without a writer: got %q, %v; want nothing", text, err)
 	}
-	reader, err := open(path, 20*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(open(path, 20*time.Millisecond))(t)
 	defer reader.Close()
-	writer, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := must.Get(os.OpenFile(path, os.O_WRONLY, 0))(t)
 	defer writer.Close()
 	io.WriteString(writer, "some")
 	if text, err := io.ReadAll(reader); string(text) != "some" || err == nil || !strings.Contains(err.Error(), "a pipe that gave nothing for 20ms") {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 func TestWholeReplacesFilesAlone(t *testing.T) {
@@ -18,9 +20,7 @@ func TestWholeReplacesFilesAlone(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
 	for _, text := range []string{"one", "two"} {
-		if err := WholeBytes(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WholeBytes(path, []byte(text)))
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("its mode is %v under a umask of 077 (%v)", info.Mode(), err)
@@ -39,21 +39,15 @@ func TestWholeReplacesFilesAlone(t *testing.T) {
 
 	// A link is replaced, not followed.
 	victim, link := filepath.Join(folder, "victim"), filepath.Join(folder, "link")
-	if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, link)); err != nil {
-		t.Fatal(err)
-	}
-	if err := WholeBytes(link, []byte("page")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, link)))
+	must.Do(t, WholeBytes(link, []byte("page")))
 	if got, _ := os.ReadFile(victim); string(got) != "mine" {
 		t.Errorf("what a link led to holds %q", got)
 	}
 
 	// A pipe stands for every device.
 	pipe, toPipe := filepath.Join(folder, "pipe"), filepath.Join(folder, "to-pipe")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, toPipe)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, toPipe)))
 	for _, name := range []string{pipe, toPipe, folder} {
 		if err := WholeBytes(name, []byte("page")); err == nil {
 			t.Errorf("%s was replaced", name)
@@ -80,10 +74,7 @@ func TestWritersOfOneFileAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	if n := len(content); n < 1<<20 || n != 1<<20+int(content[0]-'a') || bytes.Count(content, content[:1]) != n {
 		t.Errorf("%d bytes that begin with %q are no one's content", n, content[0])
 	}

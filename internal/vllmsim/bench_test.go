@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 )
 
 // The client of a benchmark is this test binary again, in a process of its own,
@@ -62,9 +63,7 @@ func load(b *testing.B, c Config, streams, tokens int) {
 		client.Env = append(os.Environ(), benchClient+"="+fmt.Sprint(strings.TrimPrefix(url, "http://"), " ", streams, " ", tokens))
 		client.Stderr = os.Stderr
 		used, began := cpu(), time.Now()
-		if err := client.Run(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, client.Run())
 		took := time.Since(began)
 		used = cpu() - used
 		total := float64(streams * tokens)
@@ -123,10 +122,7 @@ func BenchmarkFixedFull(b *testing.B) {
 func BenchmarkReadTextRequest(b *testing.B) {
 	c := small()
 	c.MaxModelLen, c.KVBlocks = 200_000, 20_000
-	s, err := New(c)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(New(c))(b)
 	prompt := make([]int32, 100_000)
 	for i := range prompt {
 		prompt[i] = int32(300 + i%7000)

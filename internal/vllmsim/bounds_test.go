@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simpipe"
 )
 
@@ -165,10 +166,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	c.APIKey = "key"
 	_, url := serve(t, c)
 	send := func(head string) string {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(t)
 		defer conn.Close()
 		io.WriteString(conn, head+"host: x\r\n\r\n")
 		line, _ := bufio.NewReader(conn).ReadString('\n')
@@ -203,10 +201,7 @@ func FuzzTextRequest(f *testing.F) {
 	}
 	c := small()
 	c.MaxModelLen, c.KVBlocks = 64, 16
-	s, err := New(c)
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := must.Get(New(c))(f)
 	f.Fuzz(func(t *testing.T, body []byte, isChat bool) {
 		a, refusal := s.readTextRequest(body, isChat, "")
 		if refusal == nil && (len(a.choices) == 0 || len(a.choices) > maxAnswerOutputs) {

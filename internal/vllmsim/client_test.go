@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simpipe"
 )
 
@@ -39,19 +40,13 @@ func small() Config {
 // serve runs a simulator on a real socket for the time of the test.
 func serve(t testing.TB, c Config) (s *Server, url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return serveOn(t, c, l), "http://" + l.Addr().String()
 }
 
 func serveOn(t testing.TB, c Config, l net.Listener) *Server {
 	t.Helper()
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(c))(t)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -67,19 +62,13 @@ func serveOn(t testing.TB, c Config, l net.Listener) *Server {
 // dial connects to a server on a fake clock.
 func dial(t testing.TB, l *simpipe.Listener) net.Conn {
 	t.Helper()
-	conn, err := l.Dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(l.Dial(t.Context(), "", ""))(t)
 	return conn
 }
 
 func post(t testing.TB, url, body string) *http.Response {
 	t.Helper()
-	answer, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Post(url, "application/json", strings.NewReader(body)))(t)
 	t.Cleanup(func() { answer.Body.Close() })
 	return answer
 }
@@ -87,24 +76,15 @@ func post(t testing.TB, url, body string) *http.Response {
 func postAll(t testing.TB, url, body string) (status int, answer string) {
 	t.Helper()
 	r := post(t, url, body)
-	all, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(io.ReadAll(r.Body))(t)
 	return r.StatusCode, string(all)
 }
 
 func get(t testing.TB, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(url))(t)
 	defer answer.Body.Close()
-	all, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(io.ReadAll(answer.Body))(t)
 	return string(all)
 }
 

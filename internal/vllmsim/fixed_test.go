@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simpipe"
 )
 
@@ -20,10 +21,7 @@ func TestFixedInstants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := small()
 		c.Fixed = &Fixed{TTFT: 70 * time.Millisecond, TPOT: 9 * time.Millisecond}
-		s, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(c))(t)
 		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
@@ -56,10 +54,7 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 		c.StepTime = func(s engine.Step) time.Duration {
 			return 10*time.Millisecond + time.Duration(s.PrefillTokens)*10*time.Microsecond
 		}
-		s, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(c))(t)
 		l := simpipe.New()
 		var work sync.WaitGroup
 		work.Go(func() { s.Serve(l) })
@@ -93,10 +88,7 @@ func TestTheDeskAgreesWithVirtualTime(t *testing.T) {
 		at := func(i int) time.Duration { // twos and threes that come nearly at once
 			return time.Duration(i/5*5*137+i%5/2*300+i%5%2)*time.Millisecond/10 + time.Duration(i)*time.Microsecond
 		}
-		v, err := engine.NewServer(c.Config, engine.Noise{}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(engine.NewServer(c.Config, engine.Noise{}, true))(t)
 		const requests = 12
 		var want [requests][]time.Duration
 		for i := 0; i < requests || v.End() != engine.Never; {
@@ -108,10 +100,7 @@ func TestTheDeskAgreesWithVirtualTime(t *testing.T) {
 			v.Finish(func(job *engine.Job) { want[job.Owner.(int)] = v.TokenTimes(nil, job) })
 		}
 		synctest.Test(t, func(t *testing.T) {
-			s, err := New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(New(c))(t)
 			l := simpipe.New()
 			var work sync.WaitGroup
 			work.Go(func() { s.Serve(l) })

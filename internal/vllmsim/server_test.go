@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simpipe"
 )
 
@@ -115,10 +116,7 @@ func TestDisconnectAborts(t *testing.T) {
 			_, url := serve(t, c)
 			ctx, cancel := context.WithCancel(withTimeout(t))
 			request, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/completions", strings.NewReader(`{"prompt":[300],"max_tokens":4000,"min_tokens":4000,"ignore_eos":true,"stream":true}`))
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(http.DefaultClient.Do(request))(t)
 			bufio.NewReader(answer.Body).ReadString('\n')
 			cancel()
 			answer.Body.Close()
@@ -151,16 +149,10 @@ func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 	c := small()
 	c.StepTime = func(engine.Step) time.Duration { return 50 * time.Microsecond }
 	t.Run("on a socket, whose buffer fills", func(t *testing.T) {
-		l, err := net.Listen("unix", t.TempDir()+"/s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", t.TempDir()+"/s"))(t)
 		serveOn(t, c, l)
 		slowAndQuick(t, func() net.Conn {
-			conn, err := net.Dial("unix", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("unix", l.Addr().String()))(t)
 			return conn
 		})
 	})
@@ -177,14 +169,8 @@ func slowAndQuick(t *testing.T, dial func() net.Conn) {
 		fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
 	}
 	read := func(conn net.Conn) reading {
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := readStream(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		r := must.Get(readStream(answer.Body))(t)
 		return r
 	}
 	slow, quick := dial(), dial()
@@ -213,10 +199,7 @@ func TestCloseAbortsStreams(t *testing.T) {
 			s, url := serve(t, c)
 			answer := post(t, url+"/v1/completions", `{"prompt":[300,301],"max_tokens":4000,"ignore_eos":true,"stream":true,"return_token_ids":true,"stream_options":{"include_usage":true}}`)
 			in := bufio.NewReader(answer.Body)
-			line, err := in.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must.Get(in.ReadString('\n'))(t)
 			closed := make(chan struct{})
 			go func() { s.Close(); close(closed) }()
 			r, err := readStream(io.MultiReader(strings.NewReader(line), in))
@@ -230,10 +213,7 @@ func TestCloseAbortsStreams(t *testing.T) {
 
 func TestCloseWithIdleAndUnreadConnections(t *testing.T) {
 	s, url := serve(t, small())
-	idle, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	idle := must.Get(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(t)
 	defer idle.Close()
 	get(t, url+"/health")
 	s.Close()
@@ -249,20 +229,14 @@ func TestKeepAlive(t *testing.T) {
 	c := small()
 	c.IdleTimeout = 50 * time.Millisecond
 	_, url := serve(t, c)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(t)
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	body := `{"prompt":[300],"max_tokens":100,"ignore_eos":true,"stream":true,"return_token_ids":true}`
 	request := fmt.Sprintf("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
 	read := func() {
 		t.Helper()
-		answer, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.ReadResponse(in, nil))(t)
 		// 100 ms of stream are longer than the idle time: it must not count
 		// there.
 		if r, err := readStream(answer.Body); err != nil || r.tokens != 100 || !r.isDone {
@@ -360,10 +334,7 @@ func TestBodyLimit(t *testing.T) {
 	_, url := serve(t, c)
 	big := bytes.Repeat([]byte(" "), 4<<20)                                                        // more than the connection holds
 	for _, body := range []io.Reader{bytes.NewReader(big), io.MultiReader(bytes.NewReader(big))} { // with a length, and chunked
-		answer, err := http.Post(url+"/v1/completions", "application/json", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.Post(url+"/v1/completions", "application/json", body))(t)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("got %d, want 413", answer.StatusCode)

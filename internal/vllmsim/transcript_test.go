@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // TestTranscripts sends the requests of a real vLLM 0.32.0's transcripts to the
@@ -70,10 +72,7 @@ var noteHeader = regexp.MustCompile(`"([^"]+)": "([^"]+)"`)
 
 func readTranscript(t *testing.T, name string) (request, answer string) {
 	t.Helper()
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(name))(t)
 	var body, line, headers string
 	rest := string(raw)
 	for strings.HasPrefix(rest, "###") {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"tidemark/internal/proof/must"
 )
 
 var update = flag.Bool("update", false, "write the answers into testdata/wire")
@@ -24,10 +26,7 @@ func TestWire(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := must.Get(txtar.ParseFile(name))(t)
 			request, want := archive.Files[0].Data, ""
 			if len(archive.Files) > 1 {
 				want = string(archive.Files[1].Data)
@@ -36,9 +35,7 @@ func TestWire(t *testing.T) {
 			got := masked(exchange(t, url, string(request))) + "\n"
 			if *update {
 				archive.Files = append(archive.Files[:1], txtar.File{Name: "answer", Data: []byte(got)})
-				if err := os.WriteFile(name, txtar.Format(archive), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, txtar.Format(archive), 0o666))
 				return
 			}
 			if got != want {
@@ -77,19 +74,13 @@ func exchange(t *testing.T, url, request string) string {
 	head, body, _ := strings.Cut(request, "\n\n")
 	body = strings.TrimSuffix(body, "\n")
 	line, headers, _ := strings.Cut(strings.TrimSuffix(head, "\n"), "\n")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(t)
 	defer conn.Close()
 	if headers != "" {
 		headers = strings.ReplaceAll(headers, "\n", "\r\n") + "\r\n"
 	}
 	io.WriteString(conn, line+" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"+headers+"content-length: "+itoa(len(body))+"\r\n\r\n"+body)
-	all, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(io.ReadAll(conn))(t)
 	status, rest, _ := strings.Cut(string(all), "\r\n\r\n")
 	if strings.Contains(status, "transfer-encoding: chunked") {
 		rest = unchunked(t, rest)

@@ -1,4 +1,4 @@
--- One row per study and configuration: what it takes within the SLO, what differs from the baseline, and whether another beats it.
+-- One row per study, or result of the verb tune, and configuration: what it takes within the SLO, what differs from the baseline, and whether another beats it.
 --
 -- A configuration beats another that takes no more requests per second and GPU, whose p99 TPOT at the study's rate is no shorter, and that is worse in one
 -- of the two; without p99 the rate alone counts. One that lacks a figure that the study has beats nothing and is not beaten. It is by the figures alone: is_difference_shown says

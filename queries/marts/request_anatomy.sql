@@ -60,33 +60,17 @@ ahead as (
     )
 ),
 
-usual as (
-    select
-        run_id,
-        macros.counted_quantile(list(gap_us order by gap_us), list(not_above order by gap_us), sum(gaps), 0.5e0) as gap_us
-    from (
-        select
-            run_id,
-            gap_us,
-            sum(gaps) as gaps,
-            sum(sum(gaps)) over (partition by run_id order by gap_us) as not_above
-        from staging.gap_counts
-        group by
-            run_id,
-            gap_us
-    ) as lengths
-    group by run_id
-),
-
 stalled as (
     select
         gaps.run_id,
         gaps.seq,
         count(*) as stalls,
-        1e-6 * sum(gaps.gap_us - usual.gap_us) as stall_s
+        sum(gaps.itl_s - usual.value_s) as stall_s
     from staging.token_gaps as gaps
-    inner join usual on usual.run_id = gaps.run_id
-    where gaps.gap_us > 2 * usual.gap_us
+    inner join marts.latency_quantiles as usual on usual.run_id = gaps.run_id
+        and usual.metric = 'itl_s'
+        and usual.quantile = 0.5
+    where gaps.itl_s > 2 * usual.value_s
     group by
         gaps.run_id,
         gaps.seq

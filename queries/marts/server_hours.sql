@@ -2,7 +2,7 @@
 -- "tidemark predict --points" and "tidemark calibrate --points":
 --
 --   tidemark sql --csv "from marts.server_hours where source_name = 'chat' and preemptions = 0" > hours.csv
---   tidemark calibrate --points hours.csv --gpu H100 --model llama-3.1-8b
+--   tidemark calibrate --points hours.csv --gpu H100 --catalog-model llama-3.1-8b
 --
 -- What is counted across a gap of more than an hour belongs to no hour. Metrics that are summed over replicas are the load of all of them:
 -- divide the concurrency by their number.

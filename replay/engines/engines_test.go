@@ -5,19 +5,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // The load of a server is read from the gauges that SQL reads, of the engine's newest version.
 func TestMetricNamesAreThoseOfTheSeed(t *testing.T) {
-	file, err := os.Open("../../queries/seeds/metric_names.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("../../queries/seeds/metric_names.csv"))(t)
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
 	seed := map[string]string{}
 	for _, row := range rows[1:] { // metric, label, quantity, kind, factor, priority, source
 		seed[row[0]] = strings.Join([]string{row[2], row[3], row[5]}, " ")

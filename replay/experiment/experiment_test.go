@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 const rates = `schema: tidemark.experiment/1
@@ -28,10 +29,7 @@ stop_after_not_met: 1
 
 func parsed(t *testing.T, text string) File {
 	t.Helper()
-	f, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Parse([]byte(text)))(t)
 	return f
 }
 
@@ -237,26 +235,15 @@ func TestRowsThatChangeTwoThingsAreToldSo(t *testing.T) {
 
 func play(t *testing.T, f File, path string, p *player) []Done {
 	t.Helper()
-	log, err := OpenLog(path, f, false, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(OpenLog(path, f, false, noon))(t)
 	defer log.Close()
-	done, err := Play(t.Context(), f, log, p.callbacks())
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(Play(t.Context(), f, log, p.callbacks()))(t)
 	return done
 }
 
 func cut(t *testing.T, path, torn string) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer file.Close()
-	if _, err := file.WriteString(torn); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.WriteString(torn))(t)
 }

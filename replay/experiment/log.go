@@ -1,12 +1,10 @@
 package experiment
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 )
 
@@ -49,8 +47,7 @@ type Log struct {
 
 // logLine is a line of the journal. The first one says which experiment it belongs to.
 type logLine struct {
-	Schema   string `json:"schema,omitempty"`
-	SHA256   string `json:"sha256,omitempty"`
+	userfile.Owner
 	SeriesID string `json:"series_id,omitempty"`
 	At       string `json:"at"`
 	Event    string `json:"event"` // begun, started, sent, ended, stopped, finished
@@ -61,16 +58,16 @@ type logLine struct {
 // OpenLog starts the journal at path, or continues the one that is there. With isFresh the journal that is there is kept beside the new
 // one, under the time.
 func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, error) {
-	file, lines, err := userfile.OpenJournal(path, isFresh, wall())
+	l := &Log{done: map[[2]int]Done{}, wall: wall}
+	owner := userfile.Owner{Schema: logSchema, SHA256: f.SHA256}
+	file, isNew, err := userfile.GoOn("experiment", path, isFresh, wall(), f.Name, owner, l.take)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
+		return nil, err
 	}
-	l := &Log{done: map[[2]int]Done{}, wall: wall, file: file}
-	if len(lines) == 0 {
+	l.file = file
+	if isNew {
 		l.SeriesID = f.Name + "-" + l.wall().UTC().Format("20060102-150405")
-		err = l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
-	} else if err = l.replay(lines, f); err != nil {
-		err = fmt.Errorf("experiment: %s: %w", path, err)
+		err = l.add(logLine{Owner: owner, SeriesID: l.SeriesID, Event: "begun"})
 	}
 	if err != nil {
 		file.Close()
@@ -79,28 +76,13 @@ func OpenLog(path string, f File, isFresh bool, wall func() time.Time) (*Log, er
 	return l, nil
 }
 
-// replay reads what an earlier process has written.
-func (l *Log) replay(lines [][]byte, f File) error {
-	for n, line := range lines {
-		var entry logLine
-		if err := json.Unmarshal(line, &entry); err != nil {
-			return fmt.Errorf("line %d: not a line of a journal", n+1)
-		}
-		if n == 0 {
-			if entry.Schema != logSchema {
-				return errors.New("not the journal of an experiment")
-			}
-			if entry.SHA256 != f.SHA256 {
-				return hint.Misuse("the experiment's file has changed since this journal was started").
-					Hint("give the new experiment another name than %q, or start over with --restart, which keeps the old journal under another name", f.Name)
-			}
-			l.SeriesID = entry.SeriesID
-		}
-		if (entry.Event == "sent" || entry.Event == "ended") && entry.Done != nil {
-			l.done[[2]int{entry.Row, entry.Repeat}] = *entry.Done
-		}
+// take is what an earlier process has written.
+func (l *Log) take(_ int, line logLine) bool {
+	l.SeriesID = cmp.Or(l.SeriesID, line.SeriesID)
+	if (line.Event == "sent" || line.Event == "ended") && line.Done != nil {
+		l.done[[2]int{line.Row, line.Repeat}] = *line.Done
 	}
-	return nil
+	return true
 }
 
 // Has is the record of a step that has ended or whose run is complete.

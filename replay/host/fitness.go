@@ -206,7 +206,7 @@ func (f Fitness) disk() Finding {
 }
 
 func (f Fitness) lateness() Finding {
-	found := Finding{What: "lateness", Level: Good, Answer: fmt.Sprintf("over loopback p99 %.2g ms, at most %.2g ms", 1e3*f.Late.P99, 1e3*f.Late.Max)}
+	found := Finding{What: "lateness", Level: Good, Answer: fmt.Sprintf("over loopback p99 %.2g ms, the latest %.2g ms", 1e3*f.Late.P99, 1e3*f.Late.Max)}
 	if f.OthersCPU != nil {
 		found.Answer += fmt.Sprintf("; others had %.0f %% of the cores", 100**f.OthersCPU)
 	}

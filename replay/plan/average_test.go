@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Prompts of 100, 200 and 601 tokens are 300.33 on average, answers of 10, 10 and 12 10.67; arrivals and the first block stay.
@@ -25,10 +27,7 @@ func TestAveragedLengths(t *testing.T) {
 	if err != nil || header.InputTokens != 900 || header.OutputTokens != 33 || header.Scaling.Lengths != LengthsMean || header.DurationS != 3 {
 		t.Fatalf("%+v, %v", header, err)
 	}
-	p, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Open(path))(t)
 	for r, err := range p.Requests() {
 		if err != nil || r.InputTokens != 300 || r.OutputTokens != 11 || len(r.Blocks) > 1 {
 			t.Errorf("%+v, %v", r, err)

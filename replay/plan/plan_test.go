@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // traffic is a seeded trace of sessions of up to four turns: a system prompt of two blocks that all share, then blocks
@@ -43,37 +44,21 @@ func traffic(seed uint64, sessions int) []Request {
 	return all
 }
 
-func streamed(requests []Request) iter.Seq2[Request, error] {
-	return func(yield func(Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
-
 // every is a stream of n equal requests.
 func every(gap time.Duration, n, input, output int) iter.Seq2[Request, error] {
 	requests := make([]Request, n)
 	for i := range requests {
 		requests[i] = Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
 	}
-	return streamed(requests)
+	return Each(requests)
 }
 
 // planned writes and reads back a plan.
 func planned(t testing.TB, choices Choices, requests []Request) (Header, []Request) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	header, err := Write(path, Header{Source: "trace"}, choices, streamed(requests))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(Write(path, Header{Source: "trace"}, choices, Each(requests)))(t)
+	plan := must.Get(Open(path))(t)
 	if !reflect.DeepEqual(plan.Header(), header) {
 		t.Errorf("the header reads back as %+v, written as %+v", plan.Header(), header)
 	}
@@ -257,7 +242,7 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 		{InputTokens: 5, OutputTokens: 300},
 	}
 	path := filepath.Join(t.TempDir(), "p")
-	_, err := Write(path, Header{}, Choices{MaxModelLen: 100}, streamed(requests))
+	_, err := Write(path, Header{}, Choices{MaxModelLen: 100}, Each(requests))
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 requests") || !strings.Contains(hint.Of(err), "--overlong drop") {
 		t.Errorf("refused with %v", err)
 	}
@@ -288,10 +273,7 @@ func TestPlansThatBlowUpAreRefused(t *testing.T) {
 		"more than the 2 requests": {header(2), strings.Repeat(request, 1000), "\x00"},
 	} {
 		path := filepath.Join(t.TempDir(), "plan")
-		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Create(path))(t)
 		lines, _ := NewLineWriter(file)
 		for _, part := range parts {
 			lines.Write([]byte(part))
@@ -307,9 +289,7 @@ func TestPlansThatBlowUpAreRefused(t *testing.T) {
 func TestPlanErrors(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good")
-	if _, err := Write(good, Header{}, Choices{}, every(time.Second, 1000, 10, 10)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Write(good, Header{}, Choices{}, every(time.Second, 1000, 10, 10)))(t)
 	whole, _ := os.ReadFile(good)
 	cut := filepath.Join(dir, "cut")
 	os.WriteFile(cut, whole[:len(whole)/2], 0o644)
@@ -338,7 +318,7 @@ func TestPlanErrors(t *testing.T) {
 			return err
 		},
 		"before 2s": func() error {
-			_, err := Write(filepath.Join(dir, "unsorted"), Header{}, Choices{}, streamed([]Request{
+			_, err := Write(filepath.Join(dir, "unsorted"), Header{}, Choices{}, Each([]Request{
 				{Due: 2 * time.Second, InputTokens: 1, OutputTokens: 1}, {Due: time.Second, InputTokens: 1, OutputTokens: 1}}))
 			return err
 		},
@@ -364,9 +344,7 @@ func BenchmarkPlan(b *testing.B) {
 	requests := traffic(1, 5000)
 	for b.Loop() {
 		path := filepath.Join(b.TempDir(), "plan")
-		if _, err := Write(path, Header{}, Choices{}, streamed(requests)); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(Write(path, Header{}, Choices{}, Each(requests)))(b)
 	}
 	b.ReportMetric(float64(len(requests)*b.N)/b.Elapsed().Seconds(), "requests/s")
 }

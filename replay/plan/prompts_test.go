@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 func TestPromptsHaveThePlannedLengthAndRange(t *testing.T) {
@@ -13,10 +15,7 @@ func TestPromptsHaveThePlannedLengthAndRange(t *testing.T) {
 	for range 500 {
 		low := rnd.IntN(2000)
 		high := low + idTokens + rnd.IntN(9000)
-		p, err := NewPrompts(low, high, rnd.Uint64())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(NewPrompts(low, high, rnd.Uint64()))(t)
 		req := Request{Seq: rnd.Int64(), InputTokens: 1 + rnd.IntN(3000), BlockTokens: 1 + rnd.IntN(600)}
 		for range rnd.IntN(6) {
 			req.Blocks = append(req.Blocks, rnd.Uint64())

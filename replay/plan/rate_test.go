@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // arrivals are drawn at a rate that changes by the second, in an hour.
@@ -59,10 +61,7 @@ func TestThickenedTrafficIsAsUnevenAsThatOfMoreUsers(t *testing.T) {
 			have, want := make([]float64, len(widths)), make([]float64, len(widths))
 			requests, drawn := 0, 0
 			for seed := range uint64(hours) {
-				got, err := Scaled(arrivals(2*seed, of(4)), Choices{Thicken: factor, Seed: seed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(Scaled(arrivals(2*seed, of(4)), Choices{Thicken: factor, Seed: seed}))(t)
 				truth := arrivals(2*seed+1, of(4*factor))
 				requests, drawn = requests+len(got), drawn+len(truth)
 				for i, width := range widths {
@@ -92,10 +91,7 @@ func TestASpikeAndASilenceStayWhereTheyWere(t *testing.T) {
 		}
 		return 3
 	})
-	got, err := Scaled(requests, Choices{Thicken: 6, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Scaled(requests, Choices{Thicken: 6, Seed: 1}))(t)
 	in := func(all []Request, from, until time.Duration) (n int) {
 		for _, r := range all {
 			if r.Due >= from*time.Second && r.Due < until*time.Second {

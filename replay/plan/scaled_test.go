@@ -3,6 +3,8 @@ package plan
 import (
 	"reflect"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 func TestScaledIsWhatWriteMakes(t *testing.T) {
@@ -12,10 +14,7 @@ func TestScaledIsWhatWriteMakes(t *testing.T) {
 		{Thicken: 3.2, Seed: 2, Mode: "sessions"}, {Thin: 0.5, Seed: 2, Mode: "sessions"},
 	} {
 		_, want := planned(t, choices, requests)
-		got, err := Scaled(requests, choices)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Scaled(requests, choices))(t)
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v: %d requests, Write makes %d, or they differ", choices, len(got), len(want))
 		}
@@ -32,10 +31,7 @@ func TestALargerScaleContainsTheSmaller(t *testing.T) {
 	}
 	had := map[key]int{}
 	for _, scale := range []float64{0.1, 0.5, 0.9, 1, 1.3, 2, 2.7, 4.01} {
-		got, err := Scaled(requests, ScaledBy(scale, false, 9))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Scaled(requests, ScaledBy(scale, false, 9)))(t)
 		now := map[key]int{}
 		for _, r := range got {
 			now[key{r.Session, r.Turn, r.InputTokens, r.OutputTokens, int64(r.Due)}]++

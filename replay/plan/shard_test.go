@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Eight shards together are the plan to the byte, and neither a session nor a prefix that few share is torn apart.
@@ -25,28 +27,17 @@ func TestShardsTogetherAreThePlan(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Write(path, Header{Source: "made"}, Choices{Seed: 1}, source); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Write(path, Header{Source: "made"}, Choices{Seed: 1}, source))(t)
+	whole := must.Get(Open(path))(t)
 	var shards []*Plan
 	shardOfSession, shardOfPrefix := map[string]int{}, map[uint64]int{}
 	for i := range 8 {
 		path := filepath.Join(folder, fmt.Sprint(i, ".jsonl.zst"))
-		header, err := WriteShard(whole, path, Shard{i, 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		header := must.Get(WriteShard(whole, path, Shard{i, 8}))(t)
 		if header.Requests < 250 || header.Requests > 750 {
 			t.Errorf("shard %d has %d of 4000 requests", i, header.Requests)
 		}
-		part, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(Open(path))(t)
 		for req := range part.Requests() {
 			if had, isKnown := shardOfSession[req.Session]; req.Session != "" && isKnown && had != i {
 				t.Fatalf("session %s is in shards %d and %d", req.Session, had, i)
@@ -62,9 +53,7 @@ func TestShardsTogetherAreThePlan(t *testing.T) {
 		shards = append(shards, part)
 	}
 	again := filepath.Join(folder, "again.jsonl.zst")
-	if _, err := Join(again, shards); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Join(again, shards))(t)
 	joined, err := Open(again)
 	if err != nil || joined.Fingerprint() != whole.Fingerprint() {
 		t.Errorf("joined: %v\n%+v\n%+v", err, joined.Header(), whole.Header())

@@ -79,7 +79,7 @@ func TestAPlanNamesItsClasses(t *testing.T) {
 		t.Errorf("of 300: %v", h.Classes)
 	}
 	path := filepath.Join(t.TempDir(), "p")
-	if h, err := Write(path, Header{MaxConcurrency: 8}, Choices{}, streamed(classes("a"))); err != nil || h.MaxConcurrency != 8 {
+	if h, err := Write(path, Header{MaxConcurrency: 8}, Choices{}, Each(classes("a"))); err != nil || h.MaxConcurrency != 8 {
 		t.Errorf("concurrency %d, %v", h.MaxConcurrency, err)
 	}
 	if p, err := Open(path); err != nil || p.Header().MaxConcurrency != 8 {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"tidemark/internal/proof/must"
 )
 
 // What the cluster or a pod would refuse is told at once.
@@ -44,11 +46,8 @@ func TestWhatAClusterWouldRefuse(t *testing.T) {
 
 // The manifest is what Kubernetes' own types read strictly: an unknown or doubled field is an error.
 func TestManifestIsReadByAStrictDecoder(t *testing.T) {
-	text, err := Manifest(Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", Namespace: "load", Secret: "key",
-		StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama", SLO: "tpot: 1\n", Service: "service: chat\nslo: slos/chat.yaml\n", ServiceSLO: "ttft: 1\n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(Manifest(Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", Namespace: "load", Secret: "key",
+		StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama", SLO: "tpot: 1\n", Service: "service: chat\nslo: slos/chat.yaml\n", ServiceSLO: "ttft: 1\n"}))(t)
 	documents := bytes.Split(text, []byte("---\n"))
 	if len(documents) != 3 {
 		t.Fatalf("%d objects, want 3", len(documents))
@@ -87,10 +86,7 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 		t.Errorf("%s with %q", service, there)
 	}
 	// With a bucket there is no volume.
-	text, err = Manifest(Job{Plan: "s3://b/plan.jsonl.zst", Results: "s3://b/results", BucketSecret: "aws", Shards: 2, Image: "tidemark:1", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(Manifest(Job{Plan: "s3://b/plan.jsonl.zst", Results: "s3://b/results", BucketSecret: "aws", Shards: 2, Image: "tidemark:1", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"}))(t)
 	var bare batchv1.Job
 	readAndWritten(t, bytes.Split(text, []byte("---\n"))[1], &bare)
 	pod := bare.Spec.Template.Spec
@@ -117,10 +113,7 @@ func readAndWritten(t *testing.T, object []byte, into any) {
 // Texts that YAML would read as something else arrive as they were given.
 func TestTextsStayTexts(t *testing.T) {
 	for _, text := range []string{"yes", "null", "1e3", "0x1f", "~", "- x", "p: #{", "a: b\n  c", " \tindented\r\n", "{{.Image}}", "\u2028\a%", "trailing \n\n", "*a", "&b !c"} {
-		manifest, err := Manifest(Job{Plan: "plan", Shards: 1, Image: text, Claim: "true", StartAt: text, BaseURL: "http://vllm:8000", Model: text, SLO: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		manifest := must.Get(Manifest(Job{Plan: "plan", Shards: 1, Image: text, Claim: "true", StartAt: text, BaseURL: "http://vllm:8000", Model: text, SLO: text}))(t)
 		documents := bytes.Split(manifest, []byte("---\n"))
 		var config corev1.ConfigMap
 		var job batchv1.Job

@@ -6,15 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
 func drawn(t testing.TB, p *Profile, o Options) (all []plan.Request) {
 	t.Helper()
-	requests, err := p.Requests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(p.Requests(o))(t)
 	for r, err := range requests {
 		if err != nil {
 			t.Fatal(err)
@@ -93,10 +91,7 @@ func TestAConstantRateHasNoPeak(t *testing.T) {
 
 func TestAtOnce(t *testing.T) {
 	matrix, _ := Builtin("matrix")
-	d, err := matrix.Only("D")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(matrix.Only("D"))(t)
 	all := drawn(t, d, Options{})
 	if len(all) != 128 || all[127].Due != 0 || all[0].InputTokens != 2048 || all[0].OutputTokens != 1024 || d.MaxConcurrency != 8 {
 		t.Errorf("row D: %d requests, last %+v", len(all), all[len(all)-1])

@@ -3,6 +3,8 @@ package profile
 import (
 	"math"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 func TestDistances(t *testing.T) {
@@ -34,10 +36,7 @@ func TestDistances(t *testing.T) {
 func TestSeedsAreCloseAndProfilesAreNot(t *testing.T) {
 	draw := func(name string, seed uint64) Lengths {
 		p, _ := Builtin(name)
-		l, err := p.Drawn(Options{Seed: seed, Duration: long, Limit: 10_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(p.Drawn(Options{Seed: seed, Duration: long, Limit: 10_000}))(t)
 		return l
 	}
 	near, _ := Distances(draw("gtc-multiturn", 1), draw("gtc-multiturn", 2))
@@ -52,10 +51,7 @@ func TestSeedsAreCloseAndProfilesAreNot(t *testing.T) {
 func TestFewRequestsMayBeApartByChance(t *testing.T) {
 	p, _ := Builtin("gtc-multiturn")
 	draw := func(seed uint64, count int64) Lengths {
-		l, err := p.Drawn(Options{Seed: seed, Duration: long, Limit: count})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(p.Drawn(Options{Seed: seed, Duration: long, Limit: count}))(t)
 		return l
 	}
 	most, _ := ByChance(Lengths{Pairs: []Pair{{100, 1, 63}}}, Lengths{Pairs: []Pair{{100, 1, 1_000_000}}})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // one is a profile with a single class, whose lines may be given anew.
@@ -62,10 +64,7 @@ func TestQuantileFunctions(t *testing.T) {
 	} {
 		p := mustParse(t, one(test.key, test.text))
 		d := map[string]*Distribution{"input_tokens": p.Classes[0].Input, "output_tokens": p.Classes[0].Output, "think_s": p.Classes[0].Think}[test.key]
-		q, err := d.quantile(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Get(d.quantile(nil))(t)
 		if got := q(test.rank); math.Abs(got-test.want) > 1e-4*test.want {
 			t.Errorf("%s: %s at %v: got %v, want %v", test.why, test.text, test.rank, got, test.want)
 		}
@@ -173,10 +172,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 // A prompt that grows past what any server holds ends the plan, not the memory.
 func TestEndlessPromptsAreRefused(t *testing.T) {
 	p := mustParse(t, one("turns", "100", "input_tokens", "1000000", "prefix", "{history: growing}"))
-	requests, err := p.Requests(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(p.Requests(Options{}))(t)
 	for _, err := range requests {
 		if err == nil || !strings.Contains(err.Error(), "profile test: class all: a prompt of 100000990 tokens") {
 			t.Errorf("got %v", err)

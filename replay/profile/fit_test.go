@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // A dashboard's quantiles: prompts, answers and what the cache had.
@@ -16,10 +18,7 @@ func TestFittedQuantilesComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	content, err := Fit(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(Fit(f))(t)
 	p := mustParse(t, string(content))
 	header, all := planned(t, p, Options{Seed: 1, Duration: long, Limit: 30_000})
 	var input, output, cached []int
@@ -57,14 +56,8 @@ input,+Inf,100
 output,50,90
 output,2000,100
 `
-	shapes, err := Histograms(strings.NewReader(buckets))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := Fit(Fitting{From: "buckets", Input: shapes["input"], Output: shapes["output"], RatePerS: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shapes := must.Get(Histograms(strings.NewReader(buckets)))(t)
+	content := must.Get(Fit(Fitting{From: "buckets", Input: shapes["input"], Output: shapes["output"], RatePerS: 1}))(t)
 	all := drawn(t, mustParse(t, string(content)), Options{Seed: 1, Duration: long, Limit: 20_000})
 	counts := map[string]int{}
 	for _, r := range all {
@@ -90,15 +83,9 @@ output,2000,100
 
 func TestFittedTraceComesBack(t *testing.T) {
 	l, _ := production("")
-	f, err := FitLengths(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(FitLengths(l))(t)
 	f.From = "a trace"
-	content, err := Fit(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(Fit(f))(t)
 	var input, output []int
 	for _, r := range drawn(t, mustParse(t, string(content)), Options{Seed: 1, Duration: long, Limit: 50_000}) {
 		input, output = append(input, r.InputTokens), append(output, r.OutputTokens)

@@ -4,15 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // An hour of coding assistants at 3 sessions/s, fifteen times the rate that is shipped: 10,000 sessions of three classes.
 func TestAnHourIsAsAsked(t *testing.T) {
 	p, _ := Builtin("spoc-coding")
-	figures, err := p.Measure(Options{Seed: 1, Duration: time.Hour, RatePerS: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	figures := must.Get(p.Measure(Options{Seed: 1, Duration: time.Hour, RatePerS: 3}))(t)
 	worst := 0.0
 	for _, f := range figures {
 		if off := math.Abs(f.Off()); off > 0.02 {
@@ -30,10 +29,7 @@ func TestAnHourAsShippedIsLeftToChance(t *testing.T) {
 	p, _ := Builtin("spoc-coding")
 	worst, gaps := 0.0, weighted{}
 	for seed := range uint64(20) {
-		m, err := p.generator(Options{Seed: 1 + seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(p.generator(Options{Seed: 1 + seed}))(t)
 		counts, number, last := map[string]float64{}, int64(0), int64(-1)
 		for ; ; number++ {
 			at := m.arrivalTimes.next()

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/proof/must"
 )
 
 // The file of all keys has them all: an unknown key in each of its mappings brings up those that are known there.
 func TestTheFileOfAllKeysHasThemAll(t *testing.T) {
 	var document yaml.Node
-	if err := yaml.Unmarshal(Keys(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(Keys(), &document))
 	complaint := func() string {
 		content, err := yaml.Marshal(&document)
 		if err != nil {
@@ -92,10 +92,7 @@ func walk(node *yaml.Node, mapping func(*yaml.Node), word func(key string, value
 
 // It is what it says: it can be drawn, together and each class alone.
 func TestTheFileOfAllKeysCanBeDrawn(t *testing.T) {
-	p, err := Parse("keys", Keys())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("keys", Keys()))(t)
 	lengths := func(name string) (Lengths, error) {
 		l, err := production(name)
 		for hour := range l.Hours {
@@ -105,10 +102,7 @@ func TestTheFileOfAllKeysCanBeDrawn(t *testing.T) {
 	}
 	all := []*Profile{p}
 	for _, c := range p.Classes {
-		only, err := p.Only(c.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		only := must.Get(p.Only(c.Name))(t)
 		all = append(all, only)
 	}
 	for _, p := range all {

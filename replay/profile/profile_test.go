@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -37,10 +38,7 @@ func examplesAlone(t *testing.T) (all []*Profile) {
 			continue
 		}
 		for _, c := range p.Classes {
-			only, err := p.Only(c.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			only := must.Get(p.Only(c.Name))(t)
 			only.Name += " " + c.Name
 			only.Sessions = 0
 			all = append(all, only)
@@ -53,10 +51,7 @@ func examplesAlone(t *testing.T) (all []*Profile) {
 func TestDrawnIsAsAsked(t *testing.T) {
 	for _, p := range examplesAlone(t) {
 		worst, worstOf, reuse := 0.0, "", 0.0
-		figures, err := p.Measure(Options{Seed: 7, Duration: long, Limit: 100_000, Lengths: production})
-		if err != nil {
-			t.Fatal(err)
-		}
+		figures := must.Get(p.Measure(Options{Seed: 7, Duration: long, Limit: 100_000, Lengths: production}))(t)
 		for _, f := range figures {
 			switch {
 			case math.IsNaN(f.Asked):
@@ -81,19 +76,10 @@ func TestDrawnIsAsAsked(t *testing.T) {
 // planned draws a profile into a plan and reads it back.
 func planned(t *testing.T, p *Profile, o Options) (plan.Header, []plan.Request) {
 	t.Helper()
-	requests, err := p.Requests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(p.Requests(o))(t)
 	path := filepath.Join(t.TempDir(), "plan")
-	header, err := plan.Write(path, plan.Header{Source: p.Name}, plan.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	written, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(plan.Write(path, plan.Header{Source: p.Name}, plan.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests))(t)
+	written := must.Get(plan.Open(path))(t)
 	var all []plan.Request
 	for req, err := range written.Requests() {
 		if err != nil {
@@ -109,10 +95,7 @@ func TestReuseOfThePlanIsAsAsked(t *testing.T) {
 	for _, p := range examplesAlone(t) {
 		o := Options{Seed: 3, Duration: long, Limit: 10_000, Lengths: production}
 		header, _ := planned(t, p, o)
-		m, err := p.generator(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(p.generator(o))(t)
 		whole := m.expected().total()
 		got, want := float64(header.SharedTokens)/float64(header.InputTokens), whole.reused/whole.input
 		if math.Abs(got-want) > 0.01 {
@@ -196,21 +179,9 @@ func middleOf(values []int) int {
 func TestDueTimesAreBounds(t *testing.T) {
 	p, _ := Builtin("gtc-multiturn")
 	_, all := planned(t, p, Options{Seed: 1, Limit: 2000})
-	source := func(yield func(plan.Request, error) bool) {
-		for _, r := range all {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
 	path := filepath.Join(t.TempDir(), "plan")
-	if _, err := plan.Write(path, plan.Header{}, plan.Choices{Mode: "sessions"}, source); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(plan.Write(path, plan.Header{}, plan.Choices{Mode: "sessions"}, plan.Each(all)))(t)
+	plan := must.Get(plan.Open(path))(t)
 	for r, err := range plan.Requests() {
 		if want := all[r.Seq]; err != nil || r.Due != want.Due || r.Session != want.Session || r.HistoryTokens != want.HistoryTokens {
 			t.Fatalf("request %d: %v at %v, want %v at %v (%v)", r.Seq, r.Session, r.Due, want.Session, want.Due, err)
@@ -223,10 +194,7 @@ func TestSessionsAreOneStream(t *testing.T) {
 	for _, name := range []string{"gtc-multiturn", "spoc-coding"} {
 		p, _ := Builtin(name)
 		_, all := planned(t, p, Options{Seed: 5, Duration: 20 * time.Minute})
-		prompts, err := plan.NewPrompts(1000, 8192, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prompts := must.Get(plan.NewPrompts(1000, 8192, 1))(t)
 		last, owner := map[string]plan.Request{}, map[uint64]string{}
 		for _, r := range all {
 			before, isLater := last[r.Session]
@@ -255,15 +223,9 @@ func TestSessionsAreOneStream(t *testing.T) {
 // A second class changes none of a class's lengths and think times.
 func TestClassesDoNotDisturbEachOther(t *testing.T) {
 	p, _ := Builtin("spoc-coding")
-	only, err := p.Only("P1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	only := must.Get(p.Only("P1"))(t)
 	draw := func(p *Profile) (sessions [][]turn) {
-		m, err := p.generator(Options{Seed: 9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(p.generator(Options{Seed: 9}))(t)
 		for number := int64(0); len(sessions) < 50; number++ {
 			if s := m.session(number, 0); s.class == "P1" {
 				sessions = append(sessions, s.turns)
@@ -281,10 +243,7 @@ func TestSeedsAreStable(t *testing.T) {
 	for _, p := range examplesAlone(t) {
 		draw := func(o Options) (all []plan.Request) {
 			o.Lengths = production
-			requests, err := p.Requests(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			requests := must.Get(p.Requests(o))(t)
 			for r, err := range requests {
 				if err != nil {
 					t.Fatal(err)
@@ -366,13 +325,8 @@ func BenchmarkPlan(b *testing.B) {
 			p, _ := Builtin(name)
 			const n = 50_000
 			for b.Loop() {
-				requests, err := p.Requests(Options{Seed: 1, Duration: long, Limit: n})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := plan.Write(filepath.Join(b.TempDir(), "plan"), plan.Header{}, plan.Choices{Mode: p.Mode, IsBounded: true}, requests); err != nil {
-					b.Fatal(err)
-				}
+				requests := must.Get(p.Requests(Options{Seed: 1, Duration: long, Limit: n}))(b)
+				must.Get(plan.Write(filepath.Join(b.TempDir(), "plan"), plan.Header{}, plan.Choices{Mode: p.Mode, IsBounded: true}, requests))(b)
 			}
 			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "requests/s")
 		})

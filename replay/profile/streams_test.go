@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -15,10 +16,7 @@ func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.R
 	if o.Until == 0 {
 		o.Until = 1000 * time.Hour
 	}
-	sequence, err := Streams(streams, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sequence := must.Get(Streams(streams, o))(t)
 	for req, err := range sequence {
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // The test's own program is the server, so that no other is needed: it listens at $LISTEN and answers /health.
@@ -33,10 +35,7 @@ func TestMain(m *testing.M) {
 // command runs a line of shell in which $SERVE is the test's server.
 func command(t *testing.T, line string) Command {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
 	free.Close()
 	return Command{Args: []string{"sh", "-c", strings.ReplaceAll(line, "$SERVE", "LISTEN="+address+" exec "+os.Args[0])}, Dir: t.TempDir(), BaseURL: "http://" + address,

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/internal/proof/must"
 )
 
 // TestReadBearsTheInstantOfItsArrival reads late on purpose: what came bears the instant when it was there.
@@ -16,9 +18,7 @@ func TestReadBearsTheInstantOfItsArrival(t *testing.T) {
 
 	write := func() (before, there time.Duration) {
 		before = time.Since(begin)
-		if _, err := server.Write([]byte("token")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(server.Write([]byte("token")))(t)
 		unix.Poll([]unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}}, -1)
 		return before, time.Since(begin)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // vLLM closes an idle connection after 5 s, and a request that is being written then is lost: a connection is used again just
@@ -21,10 +23,7 @@ func TestAConnectionIsIdleForThreeSecondsAtMost(t *testing.T) {
 		}, nil, time.Minute, false)
 		defer p.Close()
 		take := func() *Conn {
-			c, err := p.Take(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(p.Take(t.Context()))(t)
 			return c
 		}
 		first := take()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // The scanner may give up on any input; where it does not, it says what encoding/json says.
@@ -48,10 +50,7 @@ func FuzzScanChunk(f *testing.F) {
 
 func TestTheScannerIsSureOfWhatServersSend(t *testing.T) {
 	for _, name := range []string{"python-token-ids", "rust-token-ids", "running-usage", "held-back", "chat", "usage-with-finish"} {
-		text, err := os.ReadFile("../testdata/streams/" + name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../testdata/streams/" + name + ".txt"))(t)
 		for line := range strings.Lines(string(text)) {
 			data := strings.TrimPrefix(strings.TrimSpace(line), "data: ")
 			if data == "" || data == "[DONE]" {

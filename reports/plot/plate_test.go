@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var update = flag.Bool("update", false, "write the golden drawings anew")
@@ -48,10 +50,7 @@ func plate() Plate {
 
 func plateSVG(t *testing.T, p Plate, label string) string {
 	t.Helper()
-	drawn, err := p.SVG(label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := must.Get(p.SVG(label))(t)
 	return drawn
 }
 
@@ -59,14 +58,9 @@ func TestAPlateIsAsItsGoldenFile(t *testing.T) {
 	got := plateSVG(t, plate(), "a plate")
 	path := filepath.Join("testdata", "plate.svg")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("the drawing differs from %s; look at it, then run with -update", path)
 	}
@@ -158,9 +152,7 @@ func TestWhatIsNoNumberIsAGap(t *testing.T) {
 
 func BenchmarkSVG(b *testing.B) {
 	for b.Loop() {
-		if _, err := plate().SVG("a plate"); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(plate().SVG("a plate"))(b)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // week is a small chart with every mark: steps on an area, a dashed limit, hatching, a ring, a dot, texts at three anchors, a halo. It is 200 by 100;
@@ -34,14 +36,8 @@ func week() *sheet {
 
 func drawn(t *testing.T, s *sheet, width int) image.Image {
 	t.Helper()
-	data, err := s.png(width)
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(s.png(width))(t)
+	picture := must.Get(png.Decode(bytes.NewReader(data)))(t)
 	return picture
 }
 
@@ -202,10 +198,7 @@ func TestPlatesAndChartsAsPictures(t *testing.T) {
 
 // A picture has the colours of the page, whose stylesheet says them for the light ground first.
 func TestTheLightPaletteIsTheStylesheets(t *testing.T) {
-	sheets, err := os.ReadFile("../style/style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sheets := must.Get(os.ReadFile("../style/style.css"))(t)
 	for name, colour := range light {
 		said := regexp.MustCompile(`--` + name + `: #([0-9a-f]+);`).FindSubmatch(sheets)
 		if said == nil {
@@ -223,18 +216,13 @@ func TestTheLightPaletteIsTheStylesheets(t *testing.T) {
 }
 
 func TestTheSameDrawingGivesTheSameBytes(t *testing.T) {
-	one, err := week().png(400)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(week().png(400))(t)
 	two, _ := week().png(400)
 	if !bytes.Equal(one, two) {
 		t.Error("two drawings differ")
 	}
 	if keep := os.Getenv("TIDEMARK_PNG_OUTPUT"); keep != "" { // to look at
-		if err := os.WriteFile(keep, one, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(keep, one, 0o644))
 	}
 }
 

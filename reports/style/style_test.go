@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var (
@@ -31,10 +33,7 @@ func palettes(t *testing.T) map[string]map[string]string {
 
 func stylesheet(t *testing.T) string {
 	t.Helper()
-	css, err := os.ReadFile("style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	css := must.Get(os.ReadFile("style.css"))(t)
 	return string(css)
 }
 
@@ -46,10 +45,7 @@ func luminance(t *testing.T, hex string) float64 {
 	}
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		n, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(hex[2*i:2*i+2], 16, 8))(t)
 		c := float64(n) / 255
 		if c <= 0.04045 {
 			c /= 12.92

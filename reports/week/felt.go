@@ -52,9 +52,14 @@ func (f *facts) worstHours() table {
 	if broken < 0 {
 		broken = len(shown)
 	}
+	all := shown
 	shown = shown[:min(len(shown), max(mostHours, min(broken, 24)))]
+	caption := fmt.Sprintf("The %d hours with the longest p99 TTFT; bounds of its bucket", len(shown))
+	if n := len(shown); n < len(all) && tail(all[n-1]) == tail(all[n]) { // else a tie would read as a ranking
+		caption += ": others are as long as the last of them"
+	}
 	slices.SortFunc(shown, func(a, b *week.Felt) int { return a.Start.Compare(b.Start) })
-	t := table{Class: "stack", Caption: fmt.Sprintf("The %d hours with the longest p99 TTFT; bounds of its bucket", len(shown)), Heads: []head{words("Hour"), numbers("Requests", ""),
+	t := table{Class: "stack", Caption: caption, Heads: []head{words("Hour"), numbers("Requests", ""),
 		numbers("p50", "s"), numbers("p95", "s"), numbers("p99", "s"), numbers("Within", "%"), numbers("Rejected", "/s")}}
 	for _, h := range shown {
 		r := cells(f.hour(h.Start), count(h.Count), bounds(h.P50, exact), bounds(h.P95, exact), p99(h, exact), within(h.Within), of(h.Rejected, figures))

@@ -435,7 +435,7 @@ func (f *facts) since() prose {
 	switch {
 	case v.LastKind == "":
 	case v.LastKind == v.Kind && (v.Kind != week.Buy || sameNumber(v.LastReplicas, v.Replicas)):
-		said = plain("As last week. ")
+		said = plain("The same verdict as last week. ")
 	default:
 		said = plain("Last week’s page said " + f.lastVerdict() + ". ")
 	}
@@ -457,7 +457,7 @@ func (f *facts) since() prose {
 		}
 	}
 	if len(changed) == 0 {
-		changed = []string{"nothing changed"}
+		changed = []string{"nothing changed since then"}
 	}
 	text := upper(strings.Join(changed, ", "))
 	if len(same) > 0 {
@@ -465,7 +465,7 @@ func (f *facts) since() prose {
 	}
 	text += "."
 	if f.Changed != nil && f.Changed.Verdict != "none" && f.Changed.Verdict != "unknown" {
-		text += " " + f.Changed.Sentence
+		text += " Over several weeks: " + lower(f.Changed.Sentence)
 	}
 	return join(said, text)
 }

@@ -46,7 +46,7 @@ var weeks = []struct {
 }{
 	{"it fits, and a slow GPU broke the SLO", sample.Report(), "Buy no GPUs: 6 replicas hold with 17 % to spare",
 		[]string{"Tue 14:00 brought **41.0 requests/s** at p99 TTFT 0.5 to 0.75 s, limit 1 s.", "The 7th replica is needed in **the week of ", " at the earliest (+2.2 % a week, -0.6 to +5.0).",
-			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for lack of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November. As last week. Traffic in the fullest five minutes ~ +2.2 %"}, nil},
+			"Fri 10:00 and 11:00 **broke the SLO** (a GPU runs slow), not for lack of GPUs.", "**3 of 168 hours are missing**.", "The capacity was measured on 11 November. The same verdict as last week. Traffic in the fullest five minutes ~ +2.2 %"}, nil},
 	{"it does not fit: which hours, by how much, what it takes", sample.DoesNotFit(), "Buy 4 GPUs: 6 replicas are 17 % short at Tue 14:00",
 		[]string{"**29 hours from Mon 10:00 to Fri 14:00** needed up to **8 replicas**, 2 more than are paid for ($1,949 a week)", "**broke the SLO**"}, []string{"not known", "7th"}},
 	{"it does not fit at the low end alone", with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) }), "Buy 2 GPUs: 6 replicas may be 3 % short at Tue 14:00",
@@ -132,7 +132,7 @@ func TestDriftStandsBehindWhatChanged(t *testing.T) {
 		r := sample.Report()
 		r.Verdict.Since = []week.Since{{What: "traffic"}}
 		r.Changed = &week.WhatChanged{Verdict: one.verdict, Sentence: "The system changed on 2026-11-18."}
-		if got := strings.Contains(ledeOf(r), "othing changed. The system changed on 2026-11-18."); got != one.is {
+		if got := strings.Contains(ledeOf(r), "othing changed since then. Over several weeks: the system changed on 2026-11-18."); got != one.is {
 			t.Errorf("%s: the summary says\n%s", one.verdict, ledeOf(r))
 		}
 		var out strings.Builder

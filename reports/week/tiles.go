@@ -143,7 +143,12 @@ func (f *facts) hoursTile() tile {
 			t.Basis += " in covered hours"
 		}
 	}
-	return f.compared(t, "gpu_hours_needed", neither, f.lastOf(partNeeded))
+	return f.compared(t, "gpu_hours_needed", neither, f.lastOf(func(s *week.Sums) string {
+		if f.Sums.MissingHours == 0 && s.MissingHours == 0 {
+			return of(s.GPUHoursNeeded, count[float64])
+		}
+		return partNeeded(s)
+	}))
 }
 
 // partNeeded is the share of the covered paid GPU-hours that was needed.

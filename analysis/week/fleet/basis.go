@@ -99,7 +99,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 	b := &answer.Basis
 	busiest := answer.Busiest
 	if busiest >= 0 && of[busiest] >= 0 {
-		answer.shape = groups[of[busiest]].shape
+		answer.Shape = groups[of[busiest]].shape
 		if err := answer.compareFleets(a.Server.size()); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (answer *Answer) rests(ctx context.Context, a *rehearser, groups []group, o
 			b.Allowed = &allowed
 		}
 	}
-	b.Curve, err = a.curve(ctx, &answer.shape, n.Capacity)
+	b.Curve, err = a.curve(ctx, &answer.Shape, n.Capacity)
 	return err
 }
 

@@ -300,6 +300,46 @@ func TestAnswersAreTheSame(t *testing.T) {
 	}
 }
 
+// Three weeks of one law of requests take the same of a replica, to the last digit, and nothing is rehearsed for the later ones; a third longer prompts are
+// another traffic, which is rehearsed with its own requests. One hour of a kind that the first week had not leaves the whole what it was, and is rehearsed by itself.
+func TestTrafficThatStaysIsRehearsedOnce(t *testing.T) {
+	usual, longer, long := traffic{900, 150, 0.8, 0.6, 0}, traffic{1200, 150, 0.8, 0.6, 0}, traffic{2500, 150, 0.2, 0.5, 0}
+	week := func(f traffic, seed uint64) (hours []Hour) {
+		for i := range 6 {
+			hours = append(hours, f.hour(4-0.5*float64(i), 2, 10*seed+uint64(i)))
+		}
+		return append(hours, f.hour(0.01, 2, seed)) // few requests
+	}
+	kept := memory{}
+	ask := func(hours, before, anchor []Hour) *Answer {
+		answer, err := Needs(t.Context(), Asked{Server: quick(), Hours: hours, Before: before, Anchor: anchor, Kept: kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	w1, w2, w3 := week(usual, 1), week(usual, 2), week(usual, 3)
+	first := ask(w1, nil, nil)
+	founded := ask(w2, w1, nil)
+	for i, answer := range []*Answer{ask(w2, w1, w1), ask(w3, w2, w1)} {
+		if !answer.IsAnchored || answer.Fresh != 0 || *answer.Hours[0].PerS != *first.Hours[0].PerS || *answer.Before.Hours[0].PerS != *first.Hours[0].PerS {
+			t.Errorf("week %d: anchored %v, %d fresh rehearsals, %v and %v/s, want %v", i+2, answer.IsAnchored, answer.Fresh, *answer.Hours[0].PerS, *answer.Before.Hours[0].PerS, *first.Hours[0].PerS)
+		}
+		if _, lengths := answer.ChanceOfChange(0); lengths != 0 {
+			t.Errorf("week %d: what a replica takes may differ by %v by chance", i+2, lengths)
+		}
+	}
+	if founded.IsAnchored || *founded.Hours[0].PerS == *first.Hours[0].PerS {
+		t.Errorf("the second week by its own requests: %v/s, as the first", *founded.Hours[0].PerS)
+	}
+	if other := ask(week(longer, 4), w3, w1); other.IsAnchored || *other.Hours[0].PerS >= *first.Hours[0].PerS {
+		t.Errorf("longer prompts: anchored %v, %v/s", other.IsAnchored, *other.Hours[0].PerS)
+	}
+	if other := ask(append(w3[:5:5], long.hour(0.031, 2, 99)), w2, w1); !other.IsAnchored || *other.Hours[0].PerS != *first.Hours[0].PerS || *other.Hours[5].PerS >= 0.9**first.Hours[0].PerS || other.Rehearsals != 3 { // the whole, the hours of few requests, the long ones
+		t.Errorf("an hour of long prompts: anchored %v, %v and %v/s, %d rehearsals", other.IsAnchored, *other.Hours[0].PerS, *other.Hours[5].PerS, other.Rehearsals)
+	}
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // A server whose shortest step takes 14 ms never holds 1 ms a token, at any rate.

@@ -34,6 +34,7 @@ type Asked struct {
 	Server  Server
 	Hours   []Hour
 	Before  []Hour  // of the week before, whose needs are told beside; like hours of both share an estimate
+	Anchor  []Hour  // of an earlier week. While the traffic as a whole looks as it did then, its requests are rehearsed, so that no chance of a sample changes what a replica takes; nil: this week's are
 	Search  *Search // that measured what a replica handles, by which the server is calibrated; nil: it is rehearsed as the model has it
 	WeekEnd time.Time
 	Kept    Kept // nil: nothing is kept
@@ -69,10 +70,11 @@ type Answer struct {
 	Replicas   int      // of the fleet that rates are of: the one that is paid for, or a larger one where that takes nothing
 	Fleets     []Fleet  // what a replica takes in fleets of other sizes, over what it takes in that one
 	Before     *Answer  // of the week before, without a basis of its own; nil: none was asked
+	IsAnchored bool     // the traffic looks as it did in the week of the anchor
 	Rehearsals int      // shapes that were rehearsed, kept ones too
 	Fresh      int      // rehearsals that were made now
 
-	shape  Shape  // of the busiest hour
+	Shape  Shape  // by which the busiest hour was rehearsed
 	server Server // as it was rehearsed
 }
 
@@ -98,7 +100,8 @@ type group struct {
 func Needs(ctx context.Context, a Asked) (*Answer, error) {
 	r := a.rehearser()
 	hours := slices.Concat(a.Hours, a.Before)
-	groups, of := share(hours, len(a.Hours))
+	isAnchored := len(a.Anchor) > 0 && a.looksAsThen()
+	groups, of := a.share(isAnchored)
 	by, err := r.calibrate(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 		}
 		if g := of[i]; g >= 0 {
 			n.RehearsedAs, n.Capacity = groups[g].hour, groups[g].capacity
-			n.take(a.Search, n.Capacity, by, n.RehearsedAs != i)
+			n.take(a.Search, n.Capacity, by, isAnchored || n.RehearsedAs != i)
 		}
 		n.count()
 	}
@@ -130,7 +133,7 @@ func Needs(ctx context.Context, a Asked) (*Answer, error) {
 	if len(a.Before) > 0 {
 		answer.Before = answerOf(a.Before, needs[len(a.Hours):])
 	}
-	answer.Rehearsals, answer.server = len(groups), r.Server
+	answer.IsAnchored, answer.Rehearsals, answer.server = isAnchored, len(groups), r.Server
 	if by != nil {
 		answer.Rehearsals++
 	}
@@ -148,15 +151,36 @@ func answerOf(hours []Hour, needs []Need) *Answer {
 	return answer
 }
 
-// share finds the hours that may share a rehearsal. First come those that agree with the traffic as a whole, then those that agree with an hour before them; the
-// first hours are of this week, and of each week the busiest, so that they are rehearsed with their own requests. Neither the nearest of several groups nor the
-// busiest hour may be what others are held to: that would bring together what is alike by chance, hours of a few long answers here and of short ones there.
-// of is the group of each hour; -1: it has none.
-func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
-	of = make([]int, len(hours))
-	var order, few []int
-	for i := range hours {
-		of[i] = -1
+// share finds the hours of both weeks that may share a rehearsal.
+func (a *Asked) share(isAnchored bool) (groups []group, of []int) {
+	if !isAnchored {
+		return share(a.Hours, a.Before)
+	}
+	groups, of = share(a.Anchor, slices.Concat(a.Hours, a.Before))
+	return used(groups, of[len(a.Anchor):])
+}
+
+// looksAsThen says that the traffic as a whole is what it was in the week of the anchor.
+func (a *Asked) looksAsThen() bool {
+	now, then := wholeOf(a.Hours), wholeOf(a.Anchor)
+	return len(now.Requests) > 0 && len(then.Requests) > 0 && Alike(&now, &then)
+}
+
+// wholeOf is the traffic of a week as a whole: its busiest hours, until they have as many requests as stand for it.
+func wholeOf(hours []Hour) Shape {
+	order, few := parted(hours, 0)
+	order = append(order, few...)
+	for i, n := 0, 0; i < len(order); i++ {
+		if n += len(hours[order[i]].Shape.Requests); n > ofAll {
+			order = order[:i+1]
+		}
+	}
+	return together(hours, order).usable()
+}
+
+// parted are the hours from a place on that have enough requests of their own, the busiest first, and those that have few.
+func parted(hours []Hour, from int) (order, few []int) {
+	for i := from; i < len(hours); i++ {
 		switch n := len(hours[i].Shape.Requests); {
 		case hours[i].IsMissing || n == 0:
 		case n < Few:
@@ -165,69 +189,101 @@ func share(hours []Hour, ofThisWeek int) (groups []group, of []int) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if isThis := i < ofThisWeek; isThis != (j < ofThisWeek) {
-			return map[bool]int{true: -1, false: 1}[isThis]
-		}
-		return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS)
-	})
-	busiest := order
-	for i, n := 0, 0; i < len(order); i++ {
-		if n += len(hours[order[i]].Shape.Requests); n > ofAll {
-			busiest = order[:i+1]
-			break
-		}
-	}
-	all := together(hours, busiest)
-	whole, ofWhole := all.look(), -1
-	join := func(shape Shape, stands int, members []int) {
-		shape = shape.usable()
-		if len(shape.Requests) == 0 {
-			return
-		}
-		look := shape.look()
-		best := slices.IndexFunc(groups, func(g group) bool { return look.agrees(&g.looks) })
-		isOfWhole := look.agrees(&whole)
-		if isOfWhole {
-			best, look = ofWhole, whole
-		}
-		if best < 0 {
-			best = len(groups)
-			groups = append(groups, group{hour: stands, shape: shape, looks: look})
-		}
-		if isOfWhole {
-			ofWhole = best
-		}
-		for _, i := range members {
-			of[i] = best
-		}
-	}
-	for _, i := range order {
-		join(hours[i].Shape, i, []int{i})
-	}
-	if len(few) > 0 {
-		join(together(hours, few), few[0], few)
-	}
-	pool(hours, groups, of, order)
-	return groups, of
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS) })
+	return order, few
 }
 
-// pool makes the shape of a group whose hour has few requests one of several of its hours, the busiest first, until there are as many as are played: what one
-// quiet hour happened to bring must not decide.
-func pool(hours []Hour, groups []group, of, order []int) {
-	members := make([][]int, len(groups))
-	drawn := make([]int, len(groups))
+// sharing finds the hours that may share a rehearsal.
+type sharing struct {
+	hours   []Hour
+	whole   looks
+	ofWhole int // the group of hours that look like the whole; -1: none yet
+	groups  []group
+	of      []int // the group of each hour; -1: it has none
+}
+
+// share finds the hours that may share a rehearsal. First come those that agree with the traffic of the first week as a whole, then those that agree with an hour before them; of each
+// week the busiest come first, so that they are rehearsed with their own requests. Neither the nearest of several groups nor the busiest hour may be what others are held to: that would
+// bring together what is alike by chance, hours of a few long answers here and of short ones there. Groups that the first week founds depend on it alone.
+func share(first, others []Hour) (groups []group, of []int) {
+	s := sharing{hours: slices.Concat(first, others), whole: new(wholeOf(first)).look(), ofWhole: -1}
+	s.of = slices.Repeat([]int{-1}, len(s.hours))
+	s.place(s.hours[:len(first)], 0)
+	s.place(s.hours, len(first))
+	return s.groups, s.of
+}
+
+// place the hours from a place on.
+func (s *sharing) place(hours []Hour, from int) {
+	old := len(s.groups)
+	order, few := parted(hours, from)
 	for _, i := range order {
-		if g := of[i]; g >= 0 && drawn[g] < playedRequests {
+		s.join(s.hours[i].Shape, []int{i})
+	}
+	if len(few) > 0 {
+		s.join(together(s.hours, few), few)
+	}
+	s.pool(old, order)
+}
+
+// join is the group of hours that have a shape together, or a new one.
+func (s *sharing) join(shape Shape, members []int) {
+	shape = shape.usable()
+	if len(shape.Requests) == 0 {
+		return
+	}
+	look := shape.look()
+	isOfWhole := s.whole.n > 0 && look.agrees(&s.whole)
+	best := s.ofWhole
+	if isOfWhole {
+		look = s.whole
+	} else {
+		best = slices.IndexFunc(s.groups, func(g group) bool { return look.agrees(&g.looks) })
+	}
+	if best < 0 {
+		best = len(s.groups)
+		s.groups = append(s.groups, group{hour: members[0], shape: shape, looks: look})
+	}
+	if isOfWhole {
+		s.ofWhole = best
+	}
+	for _, i := range members {
+		s.of[i] = best
+	}
+}
+
+// pool makes the shape of a new group whose hour has few requests one of several of its hours, the busiest first, until there are as many as are played: what one
+// quiet hour happened to bring must not decide.
+func (s *sharing) pool(old int, order []int) {
+	members := make([][]int, len(s.groups))
+	drawn := make([]int, len(s.groups))
+	for _, i := range order {
+		if g := s.of[i]; g >= old && drawn[g] < playedRequests {
 			members[g] = append(members[g], i)
-			drawn[g] += len(hours[i].Shape.Requests)
+			drawn[g] += len(s.hours[i].Shape.Requests)
 		}
 	}
-	for g := range groups {
-		if len(members[g]) > 1 && len(hours[members[g][0]].Shape.Requests) < Enough {
-			groups[g].shape = together(hours, members[g]).usable()
+	for g := old; g < len(s.groups); g++ {
+		if len(members[g]) > 1 && len(s.hours[members[g][0]].Shape.Requests) < Enough {
+			s.groups[g].shape = together(s.hours, members[g]).usable()
 		}
 	}
+}
+
+// used are the groups that these hours are in.
+func used(groups []group, of []int) (left []group, now []int) {
+	place := slices.Repeat([]int{-1}, len(groups))
+	for _, g := range of {
+		if g >= 0 && place[g] < 0 {
+			place[g] = len(left)
+			left = append(left, groups[g])
+		}
+		if g >= 0 {
+			g = place[g]
+		}
+		now = append(now, g)
+	}
+	return left, now
 }
 
 // together is one shape of several hours, one after the other. How unevenly its requests come is that of the hours of which it was counted: what was drawn

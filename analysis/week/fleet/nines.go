@@ -31,7 +31,7 @@ func (answer *Answer) Nines(ctx context.Context, a Asked, shares ...float64) (al
 	for _, within := range shares {
 		server := answer.server
 		server.Objectives, server.Replicas = atShare(server.Objectives, within), need.Capacity.Replicas
-		c, err := r.nine(ctx, &server, answer.shape, within)
+		c, err := r.nine(ctx, &server, answer.Shape, within)
 		if err != nil {
 			return nil, err
 		}

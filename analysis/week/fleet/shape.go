@@ -446,6 +446,9 @@ func (s *Shape) burst(seconds int) figure {
 	return figure{cv, se / max(2*cv, math.Sqrt(se)), burstAllowed}
 }
 
+// Alike says that two shapes may share a rehearsal.
+func Alike(a, b *Shape) bool { return new(a.look()).agrees(new(b.look())) }
+
 // agrees says that two shapes may share a rehearsal.
 func (l *looks) agrees(other *looks) bool {
 	if l.classes != other.classes {

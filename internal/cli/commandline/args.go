@@ -58,11 +58,25 @@ func commandOf(app *cli.App, name string) *cli.Command {
 	return app.Commands[at]
 }
 
-// TellNewName says how a verb is called now that was called by its name of the version before.
+// TellNewName says how a verb and its flags are called now that were called by their names of the version before. Such a name is
+// an alias; help lists none.
 func TellNewName(w io.Writer, app *cli.App, args []string) {
 	command, typed, others := called(app, args)
-	if command != nil && typed != command.Name && !slices.Contains(others, "--quiet") {
-		fmt.Fprintf(w, "tidemark: %s is now \"tidemark %s\"; the next version no longer knows the old name\n", typed, command.Name)
+	if command == nil || slices.Contains(others, "--quiet") {
+		return
+	}
+	tell := func(old, now string) {
+		fmt.Fprintf(w, "tidemark: %s is now %s; the next version no longer knows the old name\n", old, now)
+	}
+	if typed != command.Name {
+		tell(typed, fmt.Sprintf("%q", "tidemark "+command.Name))
+	}
+	given, _ := splitFlags(command, others)
+	for _, flag := range given {
+		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if is := flagOf(command, name); is != nil && strings.HasPrefix(flag, "-") && is.Names()[0] != name {
+			tell(command.Name+" --"+name, "--"+is.Names()[0])
+		}
 	}
 }
 

@@ -20,7 +20,9 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -47,9 +49,35 @@ type Call struct {
 func (c *Call) Do(verb func() error) cli.ActionFunc {
 	return func(line *cli.Context) error {
 		c.Context, c.App, c.Args, c.Verb, c.line = line.Context, line.App, line.Args(), line.Command.Name, line
-		return verb()
+		return c.named(verb())
 	}
 }
+
+// named has an error of package replay, which begins with that name, begin with the verb's.
+func (c *Call) named(err error) error {
+	if err == nil || c.Verb == "replay" {
+		return err
+	}
+	if joined, are := err.(interface{ Unwrap() []error }); are {
+		var all []error
+		for _, one := range joined.Unwrap() {
+			all = append(all, c.named(one))
+		}
+		return errors.Join(all...)
+	}
+	if text, is := strings.CutPrefix(err.Error(), "replay: "); is {
+		return ofVerb{error: err, text: c.Verb + ": " + text}
+	}
+	return err
+}
+
+type ofVerb struct {
+	error
+	text string
+}
+
+func (e ofVerb) Error() string { return e.text }
+func (e ofVerb) Unwrap() error { return e.error }
 
 // ShowHelp prints the help of the verb.
 func (c *Call) ShowHelp() {

@@ -4,9 +4,7 @@ package kit
 // and its limits. They are made from the one list in internal/deployment, so that a new
 // field becomes a flag of every verb without a change here.
 //
-// A trap with names: in the calculators --model is the catalogue's model and
-// --catalog-model an alias. In verbs that speak to a server --model is the name
-// that the server answers to, and the catalogue's model is --catalog-model alone.
+// In every verb --model is the name that a server answers to, and --catalog-model a model of the catalogue.
 
 import (
 	"fmt"
@@ -24,34 +22,39 @@ import (
 // Deployment is what the flags say of a deployment.
 type Deployment struct {
 	Said        deployment.Deployment // what is not said is empty
-	modelFlag   string                // what the verb calls the model of the catalogue
 	environment string                // the file that names it, where the verb takes one
 }
 
-// Flags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
-// --model there: no server has another name for it. Flags that the verb already has for the same thing are left out.
+// Flags are a flag for each field of a deployment, for a verb that is asked about one and sends nothing. Flags that the verb
+// already has for the same thing are left out.
 func (d *Deployment) Flags(has ...cli.Flag) []cli.Flag {
-	return d.flags("model", deployment.Engines, has)
+	return WithOldNames(d.flags(deployment.Engines, has))
 }
 
-// ServedFlags are the same for a verb whose --model is the name that a server answers to.
+// WithOldNames are the flags of a verb that sends nothing. Version 0.1 called --catalog-model --model there.
+func WithOldNames(flags []cli.Flag) []cli.Flag {
+	for _, flag := range flags {
+		if text, is := flag.(*cli.StringFlag); is && text.Name == "catalog-model" {
+			text.Aliases = []string{"model"}
+		}
+	}
+	return flags
+}
+
+// ServedFlags are the same for a verb that also has --model, the name that a server answers to.
 func (d *Deployment) ServedFlags(has ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows", Destination: &d.environment}},
-		d.flags("catalog-model", servedEngines(), has)...)
+		d.flags(servedEngines(), has)...)
 }
 
-func (d *Deployment) flags(modelFlag string, engines []string, has []cli.Flag) (flags []cli.Flag) {
-	d.modelFlag = modelFlag
+func (d *Deployment) flags(engines []string, has []cli.Flag) (flags []cli.Flag) {
 	var names []string // asked once: urfave's Names is slow
 	for _, flag := range has {
 		names = append(names, flag.Names()[0])
 	}
 	for _, f := range deployment.Fields {
 		flag := &cli.StringFlag{Name: f.Flag, Usage: f.Usage, Action: func(line *cli.Context, text string) error { return d.say(line.Command.Name, f, text, engines) }}
-		switch {
-		case f.Name == "catalog_model" && modelFlag != f.Flag:
-			flag.Name, flag.Aliases = modelFlag, []string{f.Flag}
-		case f.Name == "engine" && modelFlag == "catalog-model":
+		if f.Name == "engine" && len(engines) > len(deployment.Engines) {
 			flag.Usage = "`NAME` of the engine: " + strings.Join(engines, ", ") + " (default: the server is asked)"
 		}
 		if !slices.Contains(names, flag.Name) {
@@ -91,12 +94,12 @@ func servedEngines() []string {
 func (d *Deployment) Named(c *Call) (named deployment.Deployment, is bool, err error) {
 	if d.Said.GPU == "" && d.Said.CatalogModel == "" {
 		if flag := d.more(); flag != "" {
-			err = hint.Misuse("%s: --%s is of a deployment, and none is named", c.Verb, flag).Hint("name it with --gpu and --%s, or leave --%s out", d.modelFlag, flag)
+			err = hint.Misuse("%s: --%s is of a deployment, and none is named", c.Verb, flag).Hint("name it with --gpu and --catalog-model, or leave --%s out", flag)
 		}
 		return d.Said, false, err
 	}
 	if d.Said.GPU == "" || d.Said.CatalogModel == "" {
-		return d.Said, false, hint.Misuse("%s: --gpu and --%s go together", c.Verb, d.modelFlag).
+		return d.Said, false, hint.Misuse("%s: --gpu and --catalog-model go together", c.Verb).
 			Hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
 	}
 	return d.Said, true, nil
@@ -135,11 +138,7 @@ func (d *Deployment) more() string { return d.First("gpu", "catalog_model", "eng
 // First is the flag of the first field that is said of a deployment, without some fields; empty: none is said.
 func (d *Deployment) First(except ...string) string {
 	for _, f := range deployment.Fields {
-		switch {
-		case slices.Contains(except, f.Name) || f.Get(d.Said) == nil:
-		case f.Name == "catalog_model":
-			return d.modelFlag
-		default:
+		if !slices.Contains(except, f.Name) && f.Get(d.Said) != nil {
 			return f.Flag
 		}
 	}

@@ -86,7 +86,7 @@ func (b *bound) add(v float64) {
 type Standing struct {
 	Objective, Value, AtMost string
 	Judged, Missed           int64
-	IsKnown, IsMet           bool
+	IsKnown, IsMet           bool // known: one request at least may be beyond the percentile, or one is
 }
 
 // Standings are those of all objectives, in the order of the file.
@@ -98,7 +98,8 @@ func (j *Judge) Standings() (all []Standing) {
 		if isShare {
 			allowed = o.AtMost
 		}
-		s.IsKnown = s.Judged > 0
+		isEnough := s.Judged > 0 && (isShare || allowed*float64(s.Judged) >= 1-1e-9) // 100 for a p99, as in every table
+		s.IsKnown = isEnough || s.Missed > 0
 		s.IsMet = s.IsKnown && float64(s.Missed) <= allowed*float64(s.Judged)
 		switch {
 		case isShare:
@@ -108,7 +109,7 @@ func (j *Judge) Standings() (all []Standing) {
 			}
 		default:
 			s.AtMost = show.Duration(o.AtMost)
-			if s.IsKnown {
+			if isEnough {
 				s.Value = show.Duration(b.values.Quantile(o.Percentile / 100).Seconds())
 			}
 		}
@@ -131,7 +132,7 @@ func (j *Judge) Words() string {
 	case !isKnown:
 		return ""
 	case len(missed) == 0:
-		return "SLO met so far"
+		return "SLO not missed so far"
 	}
 	return "SLO missed: " + strings.Join(missed, ", ")
 }

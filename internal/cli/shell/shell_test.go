@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/cli/terminal/terminaltest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -22,9 +23,7 @@ import (
 func sit(t *testing.T, historyFile string) *terminaltest.Person {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w.duckdb")
-	if err := warehousetest.Template(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(path))
 	person := terminaltest.Sit(t, 80, func(tty *os.File) {
 		console := terminal.New(tty, tty, nil)
 		defer console.Close()
@@ -180,10 +179,7 @@ func TestHistoryFile(t *testing.T) {
 
 func TestCompletions(t *testing.T) {
 	w := warehousetest.Open(t)
-	c, err := readCatalogue(context.Background(), w.DB())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(readCatalogue(context.Background(), w.DB()))(t)
 	for _, x := range []struct{ why, before, after, want string }{
 		{"a relation by the name that it has in its schema", "from arrival_h", "", "marts.arrival_hours"},
 		{"a schema", "from mar", "", "marts."},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/proof/must"
 )
 
 func TestHuman(t *testing.T) {
@@ -42,9 +43,7 @@ func TestHuman(t *testing.T) {
 func TestAListIsNeverTransposed(t *testing.T) {
 	var text strings.Builder
 	table := answers.Table{Columns: []answers.Column{{Name: "name"}, {Name: "meaning"}}, Rows: [][]any{{strings.Repeat("n", 30), strings.Repeat("word ", 10)}}}
-	if err := Write(NewList(&text, 40), table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(NewList(&text, 40), table))
 	want := "name" + strings.Repeat(" ", 28) + "meaning\n" + strings.Repeat("n", 30) + "  word word word word word word\n" + strings.Repeat(" ", 32) + "word word word word\n"
 	if text.String() != want {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
@@ -55,9 +54,7 @@ func TestAListIsNeverTransposed(t *testing.T) {
 func TestABoxFoldsLongNames(t *testing.T) {
 	var text strings.Builder
 	table := answers.Table{Columns: []answers.Column{{Name: strings.Repeat("f(x) + ", 12)}}, Rows: [][]any{{1234567.0}}}
-	if err := Write(NewBox(&text, 60, 0, ""), table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(NewBox(&text, 60, 0, ""), table))
 	for line := range strings.Lines(text.String()) {
 		if len([]rune(line)) > 61 {
 			t.Errorf("too wide: %s", line)
@@ -72,9 +69,7 @@ func TestABoxFoldsLongNames(t *testing.T) {
 func TestABoxFoldsNamesOfNumbers(t *testing.T) {
 	var text strings.Builder
 	table := answers.Table{Columns: []answers.Column{{Name: "run"}, {Name: "p99_ttft_s"}, {Name: "p99_tpot_s"}}, Rows: [][]any{{"t-0bff", 37.3e-3, 8.82e-3}}}
-	if err := Write(NewBox(&text, 30, 0, ""), table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(NewBox(&text, 30, 0, ""), table))
 	const want = `
 ┌────────┬─────────┬─────────┐
 │ run    │    p99_ │    p99_ │
@@ -146,9 +141,7 @@ func TestJSONHasDistinctNames(t *testing.T) {
 	for _, name := range []string{"run_id", "run_id", "run_id_2", "run_id"} {
 		table.Columns = append(table.Columns, answers.Column{Name: name})
 	}
-	if err := Write(NewJSON(&text), table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(NewJSON(&text), table))
 	const want = `{"run_id": "a", "run_id_3": "b", "run_id_2": "c", "run_id_4": "d"}`
 	if !strings.Contains(text.String(), want) {
 		t.Errorf("got %s, want %s", text.String(), want)
@@ -163,9 +156,7 @@ func TestCSVHoldsNoFormula(t *testing.T) {
 		Columns: []answers.Column{{Name: "=cmd|calc"}, {Name: "given"}, {Name: "text"}, {Name: "number"}, {Name: "none"}},
 		Rows:    [][]any{{"a", given("=1+1"), "\n=1+1", -1.5, nil}, {"b", given("-1.5"), "-1.5", int64(-2), nil}, {"c", given("@note"), "+x", 1.0, nil}},
 	}
-	if err := Write(NewCSV(&out), table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(NewCSV(&out), table))
 	want := "'=cmd|calc,given,text,number,none\na,'=1+1,\"'\n=1+1\",-1.5,\nb,-1.5,'-1.5,-2,\nc,'@note,'+x,1,\n"
 	if out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)

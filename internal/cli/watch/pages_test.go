@@ -3,7 +3,6 @@
 package watch
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -36,24 +35,11 @@ func TestPagesOfARunAsItGoes(t *testing.T) {
 	}
 	b := chromium.Start(t)
 	b.Open(p.Address)
-	const until = `new Promise(done => { const look = () => (%s) ? done("yes") : setTimeout(look, 20); look(); })`
 	show(130)
-	b.Evaluate(fmt.Sprintf(until, `document.body.innerText.includes("2m10s passed of 10m0s: 2,600 of 12,000")`))
+	b.Await(`document.body.innerText.includes("2m10s passed of 10m0s: 2,600 of 12,000")`)
 	p.Say("run 1: kept")
-	for _, look := range []struct {
-		name   string
-		width  int
-		isDark bool
-	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}, {"phone-dark", 390, true}} {
-		b.Size(look.width)
-		b.Dark(look.isDark)
-		b.Evaluate(fmt.Sprintf(until, `document.body.innerText.includes("run 1: kept")`))
-		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
-			t.Errorf("%s: the page is %s px too wide", look.name, got)
-		}
-		b.Screenshot("watch-" + look.name)
-		b.CheckAccessibility(t)
-	}
+	b.Await(`document.body.innerText.includes("run 1: kept")`)
+	b.CheckLooks(t, "watch")
 	b.Evaluate(`goes.click(); ""`)
 	show(140)
 	if got := b.Evaluate(`new Promise(done => setTimeout(() => done(String(document.body.innerText.includes("2m20s passed"))), 2500))`); got != "false" {
@@ -64,9 +50,7 @@ func TestPagesOfARunAsItGoes(t *testing.T) {
 	}
 	b.Evaluate(`goes.click(); ""`)
 	p.Close()
-	b.Evaluate(fmt.Sprintf(until, `!gone.hidden && gone.innerText.includes("The program has ended")`))
-	b.Size(1280)
-	b.Dark(false)
+	b.Await(`!gone.hidden && gone.innerText.includes("The program has ended")`)
 	b.Screenshot("watch-gone")
 	b.CheckAccessibility(t)
 }

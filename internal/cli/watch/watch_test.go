@@ -18,6 +18,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/progress"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay"
 	"tidemark/replay/plan"
@@ -26,45 +27,27 @@ import (
 // listening is a page that ends with the test.
 func listening(t *testing.T) *Page {
 	t.Helper()
-	p, err := Listen(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Listen(0))(t)
 	t.Cleanup(p.Close)
 	return p
 }
 
 func judging(t *testing.T, objectives ...analysis.Objective) *progress.Judge {
 	t.Helper()
-	slo, err := json.Marshal(analysis.SLO{Objectives: objectives})
-	if err != nil {
-		t.Fatal(err)
-	}
-	judge, err := progress.NewJudge(slo, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slo := must.Get(json.Marshal(analysis.SLO{Objectives: objectives}))(t)
+	judge := must.Get(progress.NewJudge(slo, 0))(t)
 	return judge
 }
 
 func get(t *testing.T, address, host string) (int, string, http.Header) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", address, nil))(t)
 	if host != "" {
 		request.Host = host
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(text), response.Header
 }
 
@@ -162,15 +145,9 @@ func TestAskedIsOfOpenLoopsAlone(t *testing.T) {
 // Browsers that never read what they asked for, that ask for nothing, and that ask all the time, beside a run over real HTTP: all is sent
 // on time, and no report waits. A page that wrote to its browsers itself would stand still for the ten seconds of a write's end.
 func TestABrowserThatNeverReadsDelaysNothing(t *testing.T) {
-	simulated, err := vllmsim.New(vllmsim.Config{Config: engine.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, KVBlocks: 8192,
-		StepTime: func(engine.Step) time.Duration { return 2 * time.Millisecond }}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	simulated := must.Get(vllmsim.New(vllmsim.Config{Config: engine.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, KVBlocks: 8192,
+		StepTime: func(engine.Step) time.Duration { return 2 * time.Millisecond }}}))(t)
+	server := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go simulated.Serve(server)
 	defer simulated.Close()
 	defer server.Close()
@@ -178,13 +155,8 @@ func TestABrowserThatNeverReadsDelaysNothing(t *testing.T) {
 	p := listening(t)
 	const n, perS = 600, 200
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := plan.Write(path, plan.Header{Source: "even"}, plan.Choices{}, plan.Each(evenly(n, perS))); err != nil {
-		t.Fatal(err)
-	}
-	planned, err := plan.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(plan.Write(path, plan.Header{Source: "even"}, plan.Choices{}, plan.Each(evenly(n, perS))))(t)
+	planned := must.Get(plan.Open(path))(t)
 	judge := judging(t, analysis.Objective{Metric: "ttft", Percentile: 99, AtMost: 1})
 	p.Begin("even", AskedBy("open", planned.Requests()), judge)
 
@@ -194,10 +166,7 @@ func TestABrowserThatNeverReadsDelaysNothing(t *testing.T) {
 	address := strings.TrimSuffix(strings.TrimPrefix(p.Address, "http://"), "/")
 	questions := bytes.Repeat(fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", address), 1000)
 	for i := range 24 {
-		browser, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		browser := must.Get(net.Dial("tcp", address))(t)
 		defer browser.Close()
 		switch i % 3 {
 		case 0: // asks until what it does not read fills every buffer on the way
@@ -230,10 +199,7 @@ func TestABrowserThatNeverReadsDelaysNothing(t *testing.T) {
 			p.Show(now)
 			longest = max(longest, time.Since(began))
 		}}
-	result, err := replay.Run(t.Context(), planned, settings, filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(replay.Run(t.Context(), planned, settings, filepath.Join(t.TempDir(), "run")))(t)
 	t.Logf("lateness p99 %.3g ms, the longest report took %v, %d browsers are full, %d answers were read", 1e3*result.LatenessS.P99, longest, filled.Load(), looked.Load())
 	if result.Completed != n || result.Unsent != 0 {
 		t.Errorf("%d of %d completed, %d unsent", result.Completed, n, result.Unsent)

@@ -97,13 +97,7 @@ func Play(ctx context.Context, s Settings, requests iter.Seq2[plan.Request, erro
 
 // PlayAll plays requests that are all at hand.
 func PlayAll(ctx context.Context, s Settings, requests []plan.Request, over func(*Request) error) error {
-	return Play(ctx, s, func(yield func(plan.Request, error) bool) {
-		for _, r := range shared(requests) {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, over)
+	return Play(ctx, s, plan.Each(shared(requests)), over)
 }
 
 // player is a rehearsal in progress.

@@ -17,6 +17,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/proof/accuracy"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -54,15 +55,9 @@ func TestAccuracy(t *testing.T) {
 		fmt.Println("LEFT OUT: accuracy against public measurements; say where they are in TIDEMARK_SHARED; docs/accuracy.md has the last table")
 		t.Skip(err)
 	}
-	rows, err := accuracy.ReadPoints(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(accuracy.ReadPoints(path))(t)
 	ctx := context.Background()
-	s, err := accuracy.NewStudy(ctx, warehousetest.Open(t).DB(), accuracy.TPOT, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(accuracy.NewStudy(ctx, warehousetest.Open(t).DB(), accuracy.TPOT, rows))(t)
 	byModel, predictions, err := s.LeaveOut(ctx, accuracy.ByModel)
 	if err != nil {
 		t.Fatal(err)
@@ -167,13 +162,8 @@ func unseenGPUs(t *testing.T, rows []accuracy.Row) []accuracy.Guess {
 	var guesses []accuracy.Guess
 	for name, seed := range map[string]string{"H100-SXM-80GB": "H100", "H200-SXM-141GB": "H200"} {
 		w := warehousetest.Open(t)
-		if err := accuracy.ForgetGPU(ctx, w.DB(), seed); err != nil {
-			t.Fatal(err)
-		}
-		s, err := accuracy.NewStudy(ctx, w.DB(), accuracy.TPOT, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, accuracy.ForgetGPU(ctx, w.DB(), seed))
+		s := must.Get(accuracy.NewStudy(ctx, w.DB(), accuracy.TPOT, rows))(t)
 		var train, test []int
 		for i, row := range rows {
 			if row.GPU == name {
@@ -182,10 +172,7 @@ func unseenGPUs(t *testing.T, rows []accuracy.Row) []accuracy.Guess {
 				train = append(train, i)
 			}
 		}
-		fit, err := s.FitTo(ctx, train)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fit := must.Get(s.FitTo(ctx, train))(t)
 		some, _, err := s.Guess(ctx, fit, test)
 		if err != nil {
 			t.Fatal(err)
@@ -280,16 +267,10 @@ func TestTTFT(t *testing.T) {
 		fmt.Println("LEFT OUT: accuracy against public measurements; say where they are in TIDEMARK_SHARED; docs/accuracy.md has the last table")
 		t.Skip(err)
 	}
-	all, err := accuracy.ReadPoints(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(accuracy.ReadPoints(path))(t)
 	ctx := context.Background()
 	db := warehousetest.Open(t).DB()
-	s, err := accuracy.NewStudy(ctx, db, accuracy.TTFT, notFull(t, db, all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(accuracy.NewStudy(ctx, db, accuracy.TTFT, notFull(t, db, all)))(t)
 	byModel, _, err := s.LeaveOut(ctx, accuracy.ByModel)
 	if err != nil {
 		t.Fatal(err)
@@ -322,10 +303,7 @@ func TestTTFT(t *testing.T) {
 	write(t, "ttft", table.String())
 	write(t, "ttft worst", ttftWorst(byFifth, predictions).String())
 	if *update {
-		fit, err := s.FitTo(ctx, allOf(s.Rows))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fit := must.Get(s.FitTo(ctx, allOf(s.Rows)))(t)
 		fmt.Println("constants fitted to all rows:\n" + fit.String())
 	}
 }
@@ -341,10 +319,7 @@ func allOf(rows []accuracy.Row) []int {
 // notFull are vLLM's rows with a TTFT whose clients all have a place: where they wait for one, the wait says all of the TTFT.
 func notFull(t *testing.T, db *sql.DB, rows []accuracy.Row) (some []accuracy.Row) {
 	t.Helper()
-	s, err := accuracy.NewStudy(context.Background(), db, accuracy.TTFT, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(accuracy.NewStudy(context.Background(), db, accuracy.TTFT, rows))(t)
 	_, predictions, err := s.Guess(context.Background(), nil, allOf(rows))
 	if err != nil {
 		t.Fatal(err)

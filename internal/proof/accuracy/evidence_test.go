@@ -18,6 +18,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/ingest"
 	"tidemark/internal/proof/accuracy"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/stat"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -50,9 +51,7 @@ func TestEvidence(t *testing.T) {
 		t.Skip(err)
 	}
 	names := map[string]string{} // of each run's id, with its machine
-	if err := json.Unmarshal(text, &names); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &names))
 	for id, name := range names {
 		names[id] = "h100-1/" + name
 	}
@@ -66,9 +65,7 @@ func TestEvidence(t *testing.T) {
 		names[id] = name
 	}
 	w := warehousetest.Open(t)
-	if _, err := ingest.Load(t.Context(), w, []string{filepath.Join(shared, "runs"), own + "/h100-2", own + "/h100-3", own + "/h100-4", own + "/h200"}, ingest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{filepath.Join(shared, "runs"), own + "/h100-2", own + "/h100-3", own + "/h100-4", own + "/h200"}, ingest.Options{}))(t)
 	ids := map[string]string{}
 	var runs []string
 	for id, name := range names {
@@ -121,12 +118,8 @@ func writePage(t *testing.T, unseen, calibrated, seen *evidenceTable) {
 		}})
 	}
 	var page bytes.Buffer
-	if err := accuracy.WriteEvidence(&page, figures); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(strings.TrimSuffix(evidence, ".md")+".html", page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, accuracy.WriteEvidence(&page, figures))
+	must.Do(t, os.WriteFile(strings.TrimSuffix(evidence, ".md")+".html", page.Bytes(), 0o644))
 }
 
 // idOfRun is the id of a run folder, and its name as machine/run.

@@ -22,6 +22,7 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
@@ -183,10 +184,7 @@ func TestIntervals(t *testing.T) {
 func engineOf(t *testing.T, d deployment.Deployment) engine.Config {
 	t.Helper()
 	db := warehousetest.Open(t).DB()
-	cost, err := analysis.LoadStepCost(context.Background(), db, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(context.Background(), db, d))(t)
 	d = cost.Deployment
 	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens, MaxModelLen: 32768, KVBlocks: int(cost.KVCapacityTokens / 16),
@@ -298,33 +296,23 @@ func independent(t *testing.T, db *sql.DB, n int) (low, high int) {
 
 func ask(t *testing.T, db *sql.DB, each func(quantity string, bound float64, low, high *float64, said string)) {
 	t.Helper()
-	rows, err := db.Query("select metric, at_most, low, high, outcome from marts.slo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(db.Query("select metric, at_most, low, high, outcome from marts.slo"))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var quantity, said string
 		var bound float64
 		var low, high *float64
-		if err := rows.Scan(&quantity, &bound, &low, &high, &said); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&quantity, &bound, &low, &high, &said))
 		each(quantity, bound, low, high, said)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 }
 
 // stored is a warehouse with these runs.
 func stored(t *testing.T, runs []answered, document string) *warehouse.Warehouse {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "requests.csv")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	out := bufio.NewWriter(file)
 	for i, run := range runs {
 		for seq, r := range run.requests {
@@ -332,9 +320,7 @@ func stored(t *testing.T, runs []answered, document string) *warehouse.Warehouse
 			fmt.Fprintf(out, "%d,%d,%d,%d,%.9f,%.9f,%.9f\n", i, seq, r.input, r.output, r.at, timing.First.Seconds(), timing.Last.Seconds())
 		}
 	}
-	if err := cmp.Or(out.Flush(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmp.Or(out.Flush(), file.Close()))
 	return warehousetest.Open(t,
 		fmt.Sprintf("insert into raw.runs select i::varchar, i + 1, '%s' from range(%d) as ids (i)", document, len(runs)),
 		fmt.Sprintf(`insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
@@ -344,24 +330,16 @@ from read_csv('%s', header = false, columns = {'run': 'bigint', 'seq': 'bigint',
 
 func readTrace(t *testing.T, path string) []request {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
 	var trace []request
 	var zero time.Time
 	for i, row := range rows[1:] {
 		at, err := time.Parse("2006-01-02 15:04:05.9999999", row[0])
 		input, errInput := strconv.Atoi(row[1])
 		output, errOutput := strconv.Atoi(row[2])
-		if err := cmp.Or(err, errInput, errOutput); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmp.Or(err, errInput, errOutput))
 		if i == 0 {
 			zero = at
 		}

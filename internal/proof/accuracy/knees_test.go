@@ -20,6 +20,7 @@ import (
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof/accuracy"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
@@ -147,7 +148,7 @@ func sweeps(t *testing.T, folder string) []sweep {
 	h100x192.MaxNumSeqs = 192
 	kubecon := filepath.Join(folder, "inference-perf", "kubecon-na-2025-llama3-8b")
 	of := func(name string) []accuracy.Stage {
-		return must(accuracy.ReadSweep(filepath.Join(kubecon, name), 1))(t)
+		return must.Get(accuracy.ReadSweep(filepath.Join(kubecon, name), 1))(t)
 	}
 	eagle := of("vllm_eagle")
 	for i := range eagle {
@@ -155,12 +156,10 @@ func sweeps(t *testing.T, folder string) []sweep {
 	}
 	old := deployment.Deployment{GPU: "H100", CatalogModel: "llama-2-7b", Engine: "vllm", EngineVersion: "0.6.3", MaxNumBatchedTokens: 512, HBMBytesPerS: stacks64GB}
 	config := filepath.Join(t.TempDir(), "llama-3.1-405b-fp8.json")
-	if err := os.WriteFile(config, []byte(llama405), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(llama405), 0o644))
 	big := deployment.Deployment{GPU: "H100", CatalogModel: config, TensorParallelSize: 8, Engine: "vllm", EngineVersion: "0.6.3", MaxNumSeqs: 256, MaxNumBatchedTokens: 512}
 	offline := filepath.Join(folder, "vllm-bench", "dstack-8xh100-llama405b-throughput")
-	serving := must(accuracy.ReadServing(filepath.Join(folder, "vllm-bench", "dstack-8xh100-llama405b", "*.json.gz"), 1))(t)
+	serving := must.Get(accuracy.ReadServing(filepath.Join(folder, "vllm-bench", "dstack-8xh100-llama405b", "*.json.gz"), 1))(t)
 	kv := &change{name: "a KV cache of 91,680 tokens", kvBlocks: 91680 / 16}
 	memory := &change{name: "memory of 2.02 TB/s", hbm: 2.02e12}
 	ofRate := func(stages []accuracy.Stage) []rule {
@@ -180,28 +179,17 @@ func sweeps(t *testing.T, folder string) []sweep {
 		sweeps[i].rules = ofRate(sweeps[i].stages)
 	}
 	sweeps = append(sweeps,
-		sweep{name: "batch limits", server: old, rules: []rule{mostPerS, ofItsMost("batch limit that gives 90 % of it", 0.9)}, other: memory, stages: must(accuracy.ReadBatchLimits(filepath.Join(folder, "vllm-runs")))(t)},
+		sweep{name: "batch limits", server: old, rules: []rule{mostPerS, ofItsMost("batch limit that gives 90 % of it", 0.9)}, other: memory, stages: must.Get(accuracy.ReadBatchLimits(filepath.Join(folder, "vllm-runs")))(t)},
 		sweep{name: "405B served", server: big, rules: []rule{mostPerS}, other: kv, stages: []accuracy.Stage{serving}})
 	for _, o := range []struct {
 		input   int
 		batches []int
 	}{{128, []int{4, 8, 16, 32, 64, 128, 256}}, {2048, []int{4, 8, 16, 32, 64, 128, 256}}, {32784, []int{4, 8, 16}}} {
 		sweeps = append(sweeps, sweep{
-			name: fmt.Sprintf("405B offline, input %d", o.input), server: big, rules: []rule{mostPerS}, other: kv, stages: must(accuracy.ReadOffline(offline, o.input, o.batches...))(t),
+			name: fmt.Sprintf("405B offline, input %d", o.input), server: big, rules: []rule{mostPerS}, other: kv, stages: must.Get(accuracy.ReadOffline(offline, o.input, o.batches...))(t),
 		})
 	}
 	return sweeps
-}
-
-// must ends the test where a file cannot be read.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // rehearsed plays a stage with the constants as they are.
@@ -224,9 +212,7 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 		}
 	}
 	settings := rehearsal.Settings{Engine: cfg, MaxConcurrency: stage.InFlight}
-	if err := rehearsal.Play(t.Context(), settings, requests, sum.Add); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rehearsal.Play(t.Context(), settings, requests, sum.Add))
 	if sum.Requests != len(stage.Requests) {
 		t.Fatalf("%s, %s: %d of %d requests were served", s.name, stage.Name, sum.Requests, len(stage.Requests))
 	}
@@ -246,15 +232,10 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) engine.Config {
 	t.Helper()
 	ctx := context.Background()
-	cost, err := analysis.LoadStepCost(ctx, db, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(ctx, db, d))(t)
 	d = cost.Deployment
 	var draftS, sequenceS float64
-	if err := db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS))
 	step := func(st engine.Step) time.Duration {
 		guessed := float64(s.drafts * st.DecodeSequences)
 		seconds := cost.Seconds(st.DecodeSequences*(1+s.drafts), st.ContextTokens, st.WindowTokens, st.PrefillTokens, st.PrefillChunks, st.PrefillPairs) -

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -67,20 +68,15 @@ type covered struct {
 // countCovered asks for all pairs of the warehouse, each once.
 func countCovered(t *testing.T, db *sql.DB, of map[string]*covered) {
 	t.Helper()
-	rows, err := db.Query(`
+	rows := must.Get(db.Query(`
 		select statistic, low_ratio, high_ratio
 		from marts.run_pairs
-		where metric = 'ttft_s' and run_id like 'a%' and other_run_id = 'b' || run_id[2:]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+		where metric = 'ttft_s' and run_id like 'a%' and other_run_id = 'b' || run_id[2:]`))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var statistic string
 		var low, high *float64
-		if err := rows.Scan(&statistic, &low, &high); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&statistic, &low, &high))
 		o := of[statistic]
 		if o == nil {
 			o = &covered{}
@@ -95,19 +91,14 @@ func countCovered(t *testing.T, db *sql.DB, of map[string]*covered) {
 			o.right++
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 }
 
 // pairStatements put pairs of runs in: a0 and b0, a1 and b1, ... Runs that are not paired have prompts and plans of their own.
 func pairStatements(t *testing.T, isPaired bool, memory float64, requests, from, until int) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "requests.csv")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	out := bufio.NewWriter(file)
 	var statements []string
 	for pair := from; pair < until; pair++ {
@@ -138,9 +129,7 @@ func pairStatements(t *testing.T, isPaired bool, memory float64, requests, from,
 			}
 		}
 	}
-	if err := cmp.Or(out.Flush(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmp.Or(out.Flush(), file.Close()))
 	return append(statements, fmt.Sprintf(`insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
 select run, seq, false, 1, 1, at_s, at_s, at_s + ttft_s, at_s + ttft_s, at_s + ttft_s, 1
 from read_csv('%s', header = false, columns = {'run': 'varchar', 'seq': 'bigint', 'at_s': 'double', 'ttft_s': 'double'})`, path))

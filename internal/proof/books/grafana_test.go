@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // dashboard is the part of Grafana's format that says what is asked.
@@ -36,14 +38,9 @@ type dashboard struct {
 
 // askPanels posts each panel's query as the Infinity data source does, with the variables of Grafana filled in.
 func (p place) askPanels(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/grafana/tidemark.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/grafana/tidemark.json"))(t)
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d))
 	if len(d.Panels) < 6 {
 		t.Fatalf("%d panels, want six or more", len(d.Panels))
 	}
@@ -58,10 +55,7 @@ func (p place) askPanels(t *testing.T) {
 				t.Fatalf("%d queries, want one", len(panel.Targets))
 			}
 			target := panel.Targets[0]
-			request, err := http.NewRequest(target.URLOptions.Method, p.url+target.URL, strings.NewReader(filled.Replace(target.URLOptions.Data)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequest(target.URLOptions.Method, p.url+target.URL, strings.NewReader(filled.Replace(target.URLOptions.Data))))(t)
 			for _, header := range target.URLOptions.Headers {
 				request.Header.Set(header.Key, header.Value)
 			}
@@ -102,10 +96,7 @@ func (p place) askPanels(t *testing.T) {
 
 func answered(t *testing.T, request *http.Request) (rows []map[string]any) {
 	t.Helper()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {

@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 const (
@@ -64,7 +66,7 @@ objectives:
 `, ttftBound, tpotBound))
 	p.write(t, traceName+".csv", dayOfRequests())
 	p.run(t, 0, "ingest", traceName+".csv", "--name", traceName)
-	simulator := p.start(t, regexp.MustCompile(`simulated vLLM at (http\S+?),`), "simulate", "--gpu", "H100", "--model", "llama-3.1-8b", "--port", "0")
+	simulator := p.start(t, regexp.MustCompile(`simulated vLLM at (http\S+?),`), "simulate", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--port", "0")
 	server := failing(t, simulator, 24)
 	for i, speed := range []string{"7200", "5400"} {
 		// Not met, or invalid on a busy machine: both leave a run.
@@ -99,10 +101,7 @@ func dayOfRequests() string {
 // failing stands before a server and answers every nth completion with an error.
 func failing(t *testing.T, server string, n int64) string {
 	t.Helper()
-	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(url.Parse(server))(t)
 	through := httputil.NewSingleHostReverseProxy(target)
 	through.FlushInterval = -1 // each token at once
 	var asked atomic.Int64
@@ -125,9 +124,7 @@ func failing(t *testing.T, server string, n int64) string {
 
 func (p place) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644))
 }
 
 // run is one command line of a user, which may end with an exit code of up to worst.

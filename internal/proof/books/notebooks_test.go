@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 const folder = "../../../docs/notebooks"
@@ -25,9 +27,7 @@ func TestNotebooks(t *testing.T) {
 	if pictures == "" {
 		pictures = t.TempDir()
 	}
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(pictures, 0o755))
 	notebooks, err := filepath.Glob(folder + "/*.ipynb")
 	if err != nil || len(notebooks) < 6 {
 		t.Fatalf("%s has %d notebooks, want six or more (%v)", folder, len(notebooks), err)
@@ -58,10 +58,7 @@ func (p place) duckdbVersion(t *testing.T, environment ...string) (version strin
 
 // askAFile has tidemark.py start a server of its own for a warehouse, whose predictions are those of the command line.
 func (p place) askAFile(t *testing.T) {
-	module, err := filepath.Abs("../../serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Get(filepath.Abs("../../serve"))(t)
 	var said struct {
 		Runs int
 		TPOT float64
@@ -73,10 +70,7 @@ db = tidemark.connect(sys.argv[1])
 frame = db.predict("H200", "llama-3.1-70b", concurrency=64, quantization="fp8", input_tokens=2000, output_tokens=300)
 print(json.dumps({"runs": len(db.runs()), "tpot": float(frame.predicted_tpot_s[0]), "unit": frame.attrs["units"]["predicted_tpot_s"]}))
 `, filepath.Join(p.dir, "tidemark.duckdb"))
-	out, err := p.command("predict", "--gpu", "H200", "--model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(p.command("predict", "--gpu", "H200", "--catalog-model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output())(t)
 	var rows []struct {
 		TPOT float64 `json:"predicted_tpot_s"`
 	}
@@ -101,14 +95,9 @@ func (p place) runNotebook(t *testing.T, notebook, output string, environment ..
 // runMarimo exports the notebook with its outputs, as Jupyter's format has them.
 func (p place) runMarimo(t *testing.T, output string) {
 	notebook, made := folder+"/with_marimo.py", filepath.Join(output, "with_marimo.ipynb")
-	text, err := os.ReadFile(notebook)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(notebook))(t)
 	copied := filepath.Join(t.TempDir(), filepath.Base(notebook)) // marimo leaves a folder of its own beside it
-	if err := os.WriteFile(copied, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(copied, text, 0o644))
 	marimo := func(args ...string) {
 		command := exec.Command(filepath.Join(filepath.Dir(os.Getenv("BOOKS_PYTHON")), "marimo"), args...)
 		command.Env = p.environment()
@@ -129,10 +118,7 @@ var promised = regexp.MustCompile(`tidemark sql \\?"([^"\\]+)\\?"`)
 // check compares the figure that the last cell shows with what the command line gives that the notebook names.
 func (p place) check(t *testing.T, notebook string, e executed) {
 	t.Helper()
-	text, err := os.ReadFile(notebook)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(notebook))(t)
 	query := promised.FindSubmatch(text)
 	if query == nil || len(e.Shown) != 1 {
 		t.Fatalf("the last cell shows %q; want one figure, and a command line that gives it", e.Shown)
@@ -155,10 +141,7 @@ func (p place) check(t *testing.T, notebook string, e executed) {
 // hasSomethingDrawn reports that a picture is large enough to look at and has one of the colours in which the notebooks draw data.
 func hasSomethingDrawn(t *testing.T, path string) bool {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	drawn, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // patience is how long the browser may take for one answer before the test gives up.
@@ -60,9 +62,7 @@ func Start(t *testing.T) *Browser {
 		"--proxy-server=127.0.0.1:9", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--force-color-profile=srgb",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--remote-debugging-pipe", "about:blank")
 	command.ExtraFiles = []*os.File{toChild, fromChild} // become 3 and 4
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, command.Start())
 	toChild.Close()
 	fromChild.Close()
 	b := &Browser{t: t, to: to, answers: make(chan message, 1024)}
@@ -220,6 +220,31 @@ func (b *Browser) Evaluate(expression string) string {
 	return text
 }
 
+// Await waits in the page until an expression is true.
+func (b *Browser) Await(condition string) {
+	b.Evaluate(fmt.Sprintf(`new Promise(done => { const look = () => (%s) ? done("yes") : setTimeout(look, 20); look(); })`, condition))
+}
+
+// CheckLooks has the page be neither too wide nor hard to read on a screen, in the dark and on a phone; it leaves the light screen.
+func (b *Browser) CheckLooks(t *testing.T, name string) {
+	t.Helper()
+	for _, look := range []struct {
+		name   string
+		width  int
+		isDark bool
+	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}, {"phone-dark", 390, true}} {
+		b.Size(look.width)
+		b.Dark(look.isDark)
+		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+			t.Errorf("%s, %s: the page is %s px too wide", name, look.name, got)
+		}
+		b.Screenshot(name + "-" + look.name)
+		b.CheckAccessibility(t)
+	}
+	b.Size(1280)
+	b.Dark(false)
+}
+
 // Size sets the width of the window, in CSS pixels; below 600 it is a phone's.
 func (b *Browser) Size(width int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
@@ -267,10 +292,7 @@ func (b *Browser) CheckAccessibility(t *testing.T) {
 		t.Log("LEFT OUT: accessibility by axe-core; name its axe.min.js in $AXE_CORE_JS (npm package axe-core)")
 		return
 	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(path))(t)
 	b.Evaluate(string(source) + "; 'loaded'")
 	found := b.Evaluate(`axe.run(document).then(r => JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))}))))`)
 	var violations []struct {
@@ -287,10 +309,7 @@ func (b *Browser) CheckAccessibility(t *testing.T) {
 
 func decode(t *testing.T, b64 string) []byte {
 	t.Helper()
-	bytes, err := base64.StdEncoding.DecodeString(b64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bytes := must.Get(base64.StdEncoding.DecodeString(b64))(t)
 	return bytes
 }
 

@@ -13,6 +13,7 @@ import (
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/deployment"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -126,10 +127,7 @@ func TestDriftOnSeededServices(t *testing.T) {
 		for n := range all {
 			s := draw(kind, first+uint64(100*k+n))
 			hours, servers := s.hours()
-			steps, err := week.StepsOf(t.Context(), db, servers, &week.Report{}, on)
-			if err != nil {
-				t.Fatal(err)
-			}
+			steps := must.Get(week.StepsOf(t.Context(), db, servers, &week.Report{}, on))(t)
 			got := week.ChangedIn(hours, steps, servers, time.UTC)
 			if got.Verdict == kind {
 				right++

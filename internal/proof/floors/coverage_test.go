@@ -7,16 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var testNamed = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+|[a-z_./-]+\\.txtar)`")
 
 // What docs/coverage.md names as proof must be there.
 func TestCoverageNamesTestsThatExist(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/coverage.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/coverage.md"))(t)
 	named := testNamed.FindAllStringSubmatch(string(text), -1)
 	if len(named) == 0 {
 		t.Fatal("docs/coverage.md names no test")

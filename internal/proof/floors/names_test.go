@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var (
@@ -48,10 +50,7 @@ func TestCommentsNameFilesThatExist(t *testing.T) {
 		t.Fatalf("%d sources: %v", len(sources), err)
 	}
 	for _, source := range sources {
-		text, err := os.ReadFile("../../../" + source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../../../" + source))(t)
 		for i, line := range strings.Split(string(text), "\n") {
 			said := comment.FindStringSubmatch(line)
 			if said == nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // Check compares a page with its file in testdata, which update writes anew. whole is the page with what the file leaves out: it is put where
@@ -15,21 +17,14 @@ func Check(t testing.TB, file, got, whole string, update bool) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
 	if update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if got == string(want) {
 		return
 	}
 	seen := filepath.Join(os.TempDir(), "tidemark-"+file)
-	if err := os.WriteFile(seen, []byte(whole), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(seen, []byte(whole), 0o644))
 	t.Errorf("it differs from %s\n%s\nall of it is %s: look at it, then run this test with -update", path, Difference(string(want), got), seen)
 }
 

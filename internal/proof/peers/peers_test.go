@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // TestPeers measures every client under every load and prints the table.
@@ -42,9 +44,7 @@ func TestPeers(t *testing.T) {
 	}
 	table := heading() + markdown(columns)
 	fmt.Println("\n" + table)
-	if err := os.WriteFile(filepath.Join(output, "table.md"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(output, "table.md"), []byte(table), 0o644))
 }
 
 type named struct {
@@ -77,10 +77,7 @@ func cacheFolder(t *testing.T) string {
 	t.Helper()
 	base := os.Getenv("XDG_CACHE_HOME")
 	if base == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		home := must.Get(os.UserHomeDir())(t)
 		base = filepath.Join(home, ".cache")
 	}
 	return filepath.Join(base, "tidemark")
@@ -117,12 +114,8 @@ func measure(t *testing.T, p places, c client, output string) column {
 // once is one client under one load, with a server of its own.
 func once(t *testing.T, p places, c client, l load, dir string) outcome {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	s := startServer(t)
 	defer s.Stop()
 	o := outcome{load: l}

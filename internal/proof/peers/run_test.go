@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simprocess"
 )
 
@@ -45,15 +46,10 @@ func play(t *testing.T, s server, l load, argv, env []string, dir string) run {
 	cmd.Env, cmd.Dir = env, dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	path := filepath.Join(dir, "output.txt")
-	output, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	output := must.Get(os.Create(path))(t)
 	cmd.Stdout, cmd.Stderr = output, output
 	r.begin = time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	r.watch(t, s, l, cmd)
 	output.Close()
 	text, _ := os.ReadFile(path)
@@ -167,9 +163,7 @@ func crowd(t *testing.T, n int) (stop func()) {
 // hog wants the client's core for itself.
 func hog(t *testing.T) (stop func()) {
 	cmd := exec.Command("taskset", "-c", clientCore, "sh", "-c", "while :; do :; done")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	return func() {
 		cmd.Process.Kill()
 		cmd.Wait()

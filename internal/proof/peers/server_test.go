@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simprocess"
 )
@@ -43,10 +44,7 @@ func startServer(t *testing.T) server {
 	cmd := exec.Command("taskset", "-c", serverCore, os.Args[0])
 	cmd.Env = append(os.Environ(), serverEnv+"=127.0.0.1:0", "GOGC=400")
 	cmd.Stderr = os.Stderr
-	process, err := simprocess.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process := must.Get(simprocess.Start(cmd))(t)
 	return server{process}
 }
 
@@ -54,10 +52,7 @@ func (s server) base() string { return "http://" + s.Address }
 
 func (s server) truths(t *testing.T) []simprocess.Truth {
 	t.Helper()
-	all, err := s.Truths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(s.Truths())(t)
 	return all
 }
 
@@ -70,17 +65,12 @@ func (s server) wasAsked(t *testing.T) bool {
 // load is the number of answers in progress.
 func (s server) load(t *testing.T) (n int) {
 	t.Helper()
-	answer, err := http.Get(s.base() + "/load")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(s.base() + "/load"))(t)
 	defer answer.Body.Close()
 	var load struct {
 		Answering int `json:"server_load"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&load); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(answer.Body).Decode(&load))
 	return load.Answering
 }
 

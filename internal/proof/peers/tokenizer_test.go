@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // writeTokenizer makes the folder that the peers take for a model's: a byte-level
@@ -26,17 +28,10 @@ func writeTokenizer(t *testing.T, dir string) {
 			"num_key_value_heads": 2, "max_position_embeddings": 1 << 20, "bos_token_id": 0, "eos_token_id": 0,
 		},
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	for name, document := range documents {
-		text, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(document))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
 }
 
@@ -87,12 +82,8 @@ func writeHub(t *testing.T, hub string) {
 	repository := filepath.Join(hub, "hub", "models--tidemark--tiny")
 	writeTokenizer(t, filepath.Join(repository, "snapshots", commit))
 	refs := filepath.Join(repository, "refs")
-	if err := os.MkdirAll(refs, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(refs, "main"), []byte(commit), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(refs, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(refs, "main"), []byte(commit), 0o644))
 }
 
 // byteLetters is the letter that byte-level tokenizers write for each byte.

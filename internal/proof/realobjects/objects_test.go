@@ -33,6 +33,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/objects"
 )
 
@@ -52,9 +53,7 @@ func start(t *testing.T) *s3 {
 	s := &s3{folder: t.TempDir(), port: proof.FreePort(t)}
 	s.files = filepath.Join(s.folder, "files")
 	for _, folder := range []string{"objects", "versions"} {
-		if err := os.MkdirAll(filepath.Join(s.files, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(s.files, folder), 0o700))
 	}
 	writeCertificate(t, s.folder)
 	for name, value := range map[string]string{
@@ -79,9 +78,7 @@ func (s *s3) run(t *testing.T) {
 		"posix", "--versioning-dir", in("files/versions"), in("files/objects"))
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	var once sync.Once
 	s.stop = func() { once.Do(func() { cmd.Process.Kill(); cmd.Wait() }) }
 	t.Cleanup(s.stop)
@@ -96,44 +93,22 @@ func (s *s3) run(t *testing.T) {
 
 func (s *s3) makeBucket(t *testing.T, name string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.folder, "cert.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := minio.DefaultTransport(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(s.folder, "cert.pem")))(t)
+	transport := must.Get(minio.DefaultTransport(true))(t)
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text)
-	admin, err := minio.New(fmt.Sprintf("127.0.0.1:%d", s.port), &minio.Options{Secure: true, Region: "us-east-1", Creds: credentials.NewStaticV4(key, secret, ""), Transport: transport})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(admin.MakeBucket(t.Context(), name, minio.MakeBucketOptions{}), admin.EnableVersioning(t.Context(), name)); err != nil {
-		t.Fatal(err)
-	}
+	admin := must.Get(minio.New(fmt.Sprintf("127.0.0.1:%d", s.port), &minio.Options{Secure: true, Region: "us-east-1", Creds: credentials.NewStaticV4(key, secret, ""), Transport: transport}))(t)
+	must.Do(t, errors.Join(admin.MakeBucket(t.Context(), name, minio.MakeBucketOptions{}), admin.EnableVersioning(t.Context(), name)))
 }
 
 func writeCertificate(t *testing.T, folder string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	certificate, err := x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	privateText, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private))(t)
+	privateText := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: privateText}} {
-		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 
@@ -170,9 +145,7 @@ func (s *s3) trace(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(s.folder, name+".csv")
 	text := fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,%d,1\n", crc32.ChecksumIEEE([]byte(name))%100_000) // other content, another source
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -209,14 +182,8 @@ func read(ctx context.Context, store *objects.Store) (count int, err error) {
 
 func storeAt(t *testing.T, address string) *objects.Store {
 	t.Helper()
-	at, err := objects.ParseAddress(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := objects.Open(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(objects.ParseAddress(address))(t)
+	store := must.Get(objects.Open(at))(t)
 	return store
 }
 
@@ -280,9 +247,7 @@ func TestKilledPublishers(t *testing.T) {
 		s.must(t, "ingest", s.trace(t, fmt.Sprint("kill-", i)), "--publish", "off")
 		cmd := exec.Command(os.Getenv("OBJECTS_TIDEMARK"), "warehouse", "publish", "--publish", address)
 		cmd.Dir = s.folder
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		time.Sleep(time.Duration(100+i*60) * time.Millisecond) // not a wait for anything: moments over the length of a publication
 		cmd.Process.Kill()
 		if cmd.Wait() != nil {
@@ -309,9 +274,7 @@ func TestServeFollowsABucket(t *testing.T) {
 	cmd := exec.Command(os.Getenv("OBJECTS_TIDEMARK"), "serve", "--no-token", "--port", "0", "--published", "s3://traffic/team")
 	elsewhere := t.TempDir() // another machine has the bucket alone
 	cmd.Dir, cmd.Stderr = elsewhere, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Signal(syscall.SIGINT)
 	url := ""
@@ -322,19 +285,13 @@ func TestServeFollowsABucket(t *testing.T) {
 		return url != ""
 	})
 	names := func() string {
-		request, err := http.NewRequest(http.MethodPost, url+"/v1/sql", strings.NewReader("select string_agg(name, ' ' order by name) as names from raw.sources"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequest(http.MethodPost, url+"/v1/sql", strings.NewReader("select string_agg(name, ' ' order by name) as names from raw.sources")))(t)
 		request.Header.Set("Accept", "text/csv")
 		_, text := get(t, request)
 		return strings.TrimPrefix(strings.TrimSpace(text), "names\n")
 	}
 	health := func() int {
-		request, err := http.NewRequest(http.MethodGet, url+"/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequest(http.MethodGet, url+"/healthz", nil))(t)
 		status, _ := get(t, request)
 		return status
 	}
@@ -362,15 +319,10 @@ func TestServeFollowsABucket(t *testing.T) {
 
 func get(t *testing.T, request *http.Request) (int, string) {
 	t.Helper()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	var text bytes.Buffer
-	if _, err := text.ReadFrom(response.Body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(text.ReadFrom(response.Body))(t)
 	return response.StatusCode, text.String()
 }
 
@@ -436,14 +388,9 @@ func TestOddNames(t *testing.T) {
 	s := start(t)
 	store := storeAt(t, "s3://traffic/team")
 	const name = "lake/marts.runs/run_id=a%20b%2F%25+ü/part.1.parquet"
-	file, err := os.Open(s.trace(t, "odd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(s.trace(t, "odd")))(t)
 	defer file.Close()
-	if err := store.Write(t.Context(), name, file, 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Write(t.Context(), name, file, 10))
 	var content strings.Builder
 	list, err := store.List(t.Context())
 	if err != nil || len(list) != 1 || list[0].Name != name || list[0].Bytes != 10 {

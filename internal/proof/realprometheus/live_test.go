@@ -16,6 +16,7 @@ import (
 
 	"tidemark/ingest/collect"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 )
 
 // minutes of load. Everything is looked at every second, and collected by five seconds.
@@ -26,7 +27,7 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 	p := build(t)
 	ports := []int{proof.FreePort(t), proof.FreePort(t)}
 	simulate := func(port int) func() {
-		return start(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), p.binary, "simulate", "--gpu", "H100", "--model", "llama-3.1-8b", "--served-model-name", "llama", "--port", fmt.Sprint(port))
+		return start(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), p.binary, "simulate", "--gpu", "H100", "--catalog-model", "llama-3.1-8b", "--served-model-name", "llama", "--port", fmt.Sprint(port))
 	}
 	simulate(ports[0])
 	stop := simulate(ports[1])
@@ -38,11 +39,8 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 		Since: began, Steps: collect.Steps{Counters: 5 * time.Second, GPUs: 5 * time.Second, Histograms: 15 * time.Second}}
 	finished, beforeRestart := 0, 0.0
 	send := func(port int) {
-		response, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/v1/completions", port), "application/json",
-			bytes.NewReader([]byte(`{"model":"llama","prompt":"one two three four five six seven","max_tokens":8,"ignore_eos":true}`)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(http.Post(fmt.Sprintf("http://127.0.0.1:%d/v1/completions", port), "application/json",
+			bytes.NewReader([]byte(`{"model":"llama","prompt":"one two three four five six seven","max_tokens":8,"ignore_eos":true}`))))(t)
 		io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {
@@ -61,9 +59,7 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 			stop = simulate(ports[1])
 			time.Sleep(7 * time.Second)
 			settings.Until = time.Now().Add(-2 * time.Second)
-			if _, err := collect.Run(t.Context(), settings); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(collect.Run(t.Context(), settings))(t)
 		}
 	}
 	time.Sleep(7 * time.Second)
@@ -73,10 +69,7 @@ func TestTwoSimulatorsUnderLoad(t *testing.T) {
 	}
 	before := server.ranges.Load()
 	settings.Since, settings.Until = time.Time{}, time.Now()
-	result, err := collect.Run(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(collect.Run(t.Context(), settings))(t)
 	if now := server.ranges.Load(); now-before != 4 {
 		t.Errorf("the second time: %d ranges, want one for each of the four groups", now-before)
 	}
@@ -111,10 +104,7 @@ var success = regexp.MustCompile(`(?m)^vllm:request_success_total\{[^}]*\} (\S+)
 func counter(t *testing.T, port int) (sum float64) {
 	t.Helper()
 	for _, found := range success.FindAllStringSubmatch(get(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port)), -1) {
-		value, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		sum += value
 	}
 	return sum
@@ -126,9 +116,7 @@ const webConfig = "basic_auth_users: {admin: $2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfI
 func TestAServerThatRefuses(t *testing.T) {
 	p := build(t)
 	web := filepath.Join(p.folder, "web.yml")
-	if err := os.WriteFile(web, []byte(webConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(web, []byte(webConfig), 0o600))
 	server := serve(t, filepath.Join(t.TempDir(), "data"), "global: {}\n", "--web.config.file="+web)
 	service := p.service(t, "closed", server.url, `model_name="llama"`)
 	for _, c := range []struct {

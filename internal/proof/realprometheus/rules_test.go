@@ -7,18 +7,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // The rules of docs are rules to Prometheus, and each fires, once its time is over, on what it is for and not on a server that is well.
 func TestRules(t *testing.T) {
-	rules, err := filepath.Abs("../../../docs/tidemark-rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(filepath.Abs("../../../docs/tidemark-rules.yaml"))(t)
 	test := filepath.Join(t.TempDir(), "test.yaml")
-	if err := os.WriteFile(test, []byte("rule_files: ["+rules+"]\n"+cases), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(test, []byte("rule_files: ["+rules+"]\n"+cases), 0o600))
 	for _, words := range [][]string{{"check", "rules", rules}, {"test", "rules", test}} {
 		if out, err := exec.Command(filepath.Join(folder(t), "promtool"), words...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", words[0], err, out)

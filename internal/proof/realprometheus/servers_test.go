@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 )
 
 // folder of prometheus and promtool.
@@ -42,9 +43,7 @@ func start(t *testing.T, ready string, program string, arguments ...string) (sto
 	cmd.WaitDelay = 10 * time.Second
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
 	stop = func() { cancel(); <-done }
@@ -77,17 +76,12 @@ type prometheus struct {
 func serve(t *testing.T, data, configuration string, flags ...string) *prometheus {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "prometheus.yml")
-	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(configuration), 0o600))
 	p := &prometheus{direct: fmt.Sprintf("http://127.0.0.1:%d", proof.FreePort(t))}
 	start(t, p.direct+"/-/ready", filepath.Join(folder(t), "prometheus"), append([]string{
 		"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=60d", "--web.listen-address=" + strings.TrimPrefix(p.direct, "http://"), "--log.level=warn",
 	}, flags...)...)
-	target, err := url.Parse(p.direct)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(url.Parse(p.direct))(t)
 	behind := httputil.NewSingleHostReverseProxy(target)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.requests.Add(1)
@@ -146,23 +140,15 @@ func (p program) service(t *testing.T, name, metrics, selector string) string {
 	t.Helper()
 	path := filepath.Join(p.folder, name+".yaml")
 	text := fmt.Sprintf("service: %s\ntime_zone: UTC\nmetrics: %s\nmetrics_selector: '%s'\ndeployment: {gpu: H100, model: llama-3.1-8b}\nreplicas: 2\nslo: slo.yaml\n", name, metrics, selector)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 // get is the body of an answer, whatever its status.
 func get(t *testing.T, address string) string {
 	t.Helper()
-	response, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.Get(address))(t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(t)
 	return string(body)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/ingest/collect"
+	"tidemark/internal/proof/must"
 )
 
 // The eight days: two replicas, each of which finishes a request a second, and is looked at once a minute.
@@ -64,10 +65,7 @@ func eachLook(replica string, look func(at time.Time)) {
 func writeDays(t *testing.T) (data string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "days.om")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	out := bufio.NewWriterSize(file, 1<<20)
 	lines := 0
 	write := func(name, replica, labels string, value func(at time.Time) float64) {
@@ -127,9 +125,7 @@ func writeDays(t *testing.T) (data string) {
 		}
 	}
 	out.WriteString("# EOF\n")
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Flush())
 	file.Close()
 	data = filepath.Join(t.TempDir(), "data")
 	start := time.Now()
@@ -239,9 +235,6 @@ func limits(t *testing.T, server *prometheus) {
 
 func number(t *testing.T, text string) float64 {
 	t.Helper()
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(strconv.ParseFloat(text, 64))(t)
 	return value
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 const traceBlock = 512 // tokens of a block id in Mooncake's format
@@ -21,10 +23,7 @@ type traceRow struct {
 // earlier row had already, worked out from the file alone.
 func sharedLeading(t *testing.T, path string) []int {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	var rows []traceRow
 	var shared []int
 	for line := range bytes.Lines(text) {

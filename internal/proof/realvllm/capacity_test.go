@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // Bounds that this CPU can keep for some requests per second. Each is far above what a request alone takes, and a client that is late
@@ -42,9 +44,7 @@ func TestCapacityOfARealVLLM(t *testing.T) {
 	program := build(t)
 	program.core = clientCore
 	s.warmUp(t)
-	if err := os.WriteFile(filepath.Join(program.folder, "slo.yaml"), []byte(capacitySLO), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(program.folder, "slo.yaml"), []byte(capacitySLO), 0o644))
 	trace, minute := conversation(t)
 	program.must(t, "ingest", trace, "--name", "conv")
 

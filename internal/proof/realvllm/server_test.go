@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 )
 
 const (
@@ -79,31 +80,20 @@ func (s *server) introduce(t *testing.T) {
 
 func start(t *testing.T, core string) (baseURL string) {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(os.UserCacheDir())(t)
 	place := filepath.Join(cache, folder)
 	if _, err := os.Stat(filepath.Join(place, "model.stamp")); err != nil {
 		t.Fatalf("no vLLM in %s: run internal/proof/realvllm/setup.sh (make test-vllm does), or set VLLM_BASE_URL", place)
 	}
 	port := proof.FreePort(t)
-	log, err := os.CreateTemp(t.TempDir(), "vllm-*.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.CreateTemp(t.TempDir(), "vllm-*.log"))(t)
 	cmd := command(t, place, port)
 	pin(cmd, core)
 	cmd.Stdout, cmd.Stderr = log, log
 	// It ends with its stdin: also when this test is killed.
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(cmd.StdinPipe())(t)
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
@@ -121,10 +111,7 @@ func start(t *testing.T, core string) (baseURL string) {
 }
 
 func command(t *testing.T, place string, port int) *exec.Cmd {
-	script, err := filepath.Abs("serve.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("serve.py"))(t)
 	cmd := exec.Command(filepath.Join(place, "venv/bin/python"), script,
 		"serve", filepath.Join(place, "tiny-random"), "--served-model-name", "tiny-random",
 		"--host", "127.0.0.1", "--port", fmt.Sprint(port),
@@ -255,10 +242,7 @@ func ask(t *testing.T, baseURL, method, path string, body any) answer {
 			t.Fatal(err)
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, baseURL+path, bytes.NewReader(payload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(ctx, method, baseURL+path, bytes.NewReader(payload)))(t)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Request-Id", "asked-by-the-test")
 	response, err := http.DefaultClient.Do(request)

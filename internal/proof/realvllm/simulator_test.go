@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 )
 
@@ -70,20 +71,14 @@ func (q question) answeredAlike(t *testing.T, theirs, ours answer) {
 
 func simulator(t *testing.T, s *server) (baseURL string) {
 	t.Helper()
-	simulated, err := vllmsim.New(vllmsim.Config{
+	simulated := must.Get(vllmsim.New(vllmsim.Config{
 		Config: engine.Config{
 			Model: s.model, Version: s.version, MaxModelLen: s.maxModelLen, BlockSize: 128, EnablePrefixCaching: true,
 			StepTime: func(engine.Step) time.Duration { return 5 * time.Millisecond },
 		},
 		Vocab: 8192, PerRequestMetrics: true, RequestIDHeaders: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	served := make(chan error, 1)
 	go func() { served <- simulated.Serve(listener) }()
 	t.Cleanup(func() { simulated.Close(); <-served })

@@ -25,7 +25,7 @@ printf 'schema: tidemark.slo/1\nname: chat\nobjectives: [{metric: ttft, percenti
 
 "$program" ingest made-up.csv
 "$program" plan made-up --output plan.jsonl.zst
-"$program" simulate --gpu H100 --model llama-3.1-8b --port 8765 >simulate.log 2>&1 &
+"$program" simulate --gpu H100 --catalog-model llama-3.1-8b --port 8765 >simulate.log 2>&1 &
 server=$!
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     if curl -s -o /dev/null http://127.0.0.1:8765/v1/models; then break; fi

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // made is the release that `make test-release` has made.
@@ -32,10 +34,7 @@ func made(t *testing.T) *release {
 	}
 	t.Chdir("../../..")
 	archive := unzipped(t, read(t, r.path("tidemark_"+r.version+"_source.tar.gz")))
-	first, err := tar.NewReader(archive).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(tar.NewReader(archive).Next())(t)
 	r.date = first.ModTime.UTC()
 	return r
 }
@@ -72,19 +71,13 @@ func unpack(t *testing.T, archive io.Reader, folder string) {
 
 func unzipped(t *testing.T, content []byte) io.Reader {
 	t.Helper()
-	plain, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(gzip.NewReader(bytes.NewReader(content)))(t)
 	return plain
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	return content
 }
 
@@ -101,16 +94,12 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	again := *r
 	again.output = filepath.Join(t.TempDir(), "again")
 	t.Chdir(filepath.Join(folder, "tidemark-"+r.version))
-	if err := os.MkdirAll(again.output, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(again.output, 0o755))
 	if os.Getenv("RELEASE_FRESH") != "" {
 		t.Setenv("GOCACHE", t.TempDir())
 	}
 	for _, do := range []func(string) error{again.build, again.contents, again.archive, again.packages, again.image} {
-		if err := do("amd64"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, do("amd64"))
 	}
 	compared := 0
 	err = filepath.WalkDir(again.output, func(path string, entry os.DirEntry, err error) error {
@@ -138,19 +127,10 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 // debugger, and no path of the machine that built them.
 func TestProgramsAreStatic(t *testing.T) {
 	r := made(t)
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(os.UserHomeDir())(t)
+	folder := must.Get(os.Getwd())(t)
 	for arch, want := range map[string]string{"amd64": "[]", "arm64": "[libm.so.6 libc.so.6]"} {
-		file, err := elf.Open(r.binary(arch))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(elf.Open(r.binary(arch)))(t)
 		libraries, glibc, err := r.needs(arch)
 		if err != nil || fmt.Sprint(libraries) != want || file.Section(".debug_info") != nil || file.Section(".symtab") != nil {
 			t.Errorf("%s needs %q (%v), or is not stripped", arch, libraries, err)
@@ -174,23 +154,15 @@ func TestArm64InAnEmulator(t *testing.T) {
 	r := made(t)
 	root := t.TempDir()
 	unpackImage(t, r.path(r.name("arm64", "_image.tar")), root)
-	emulator, err := filepath.Abs(filepath.Join(r.cache, "aarch64-cross/bin/qemu-aarch64-static"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := filepath.Abs(r.binary("amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	emulator := must.Get(filepath.Abs(filepath.Join(r.cache, "aarch64-cross/bin/qemu-aarch64-static")))(t)
+	here := must.Get(filepath.Abs(r.binary("amd64")))(t)
 	programs := map[string][]string{"arm64": {emulator, "-L", root, filepath.Join(root, "usr/bin/tidemark")}, "amd64": {here}}
 	trace := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(trace, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trace, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o600))
 	said := map[string]string{}
 	for arch, program := range programs {
 		folder := t.TempDir()
-		for _, words := range [][]string{{"version", "--json"}, {"predict", "kv", "--model", "llama-3.1-8b", "--tokens", "2048", "--csv"}, {"ingest", trace}, {"sql", "--csv", "from staging.arrivals select source_name, input_tokens"}} {
+		for _, words := range [][]string{{"version", "--json"}, {"predict", "kv", "--catalog-model", "llama-3.1-8b", "--tokens", "2048", "--csv"}, {"ingest", trace}, {"sql", "--csv", "from staging.arrivals select source_name, input_tokens"}} {
 			cmd := exec.Command(program[0], append(program[1:], words...)...)
 			cmd.Dir = folder
 			out, err := cmd.Output()
@@ -210,10 +182,7 @@ func TestArm64InAnEmulator(t *testing.T) {
 // Each module of the program is in the list of components, and in the licences.
 func TestEveryModuleIsNamed(t *testing.T) {
 	r := made(t)
-	info, err := buildinfo.ReadFile(r.binary("amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(buildinfo.ReadFile(r.binary("amd64")))(t)
 	licences := string(read(t, r.path("THIRD_PARTY.txt")))
 	var list struct {
 		BomFormat  string
@@ -281,9 +250,7 @@ func TestTheImageStarts(t *testing.T) {
 	}
 	root := t.TempDir()
 	config := unpackImage(t, image, root)
-	if err := os.WriteFile(filepath.Join(root, "data/t.csv"), []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "data/t.csv"), []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o644))
 	// A runtime gives a container /proc, and /dev with the links to descriptors; the rest is the image's.
 	inside := func(words ...string) *exec.Cmd {
 		script := `mkdir -p "$ROOT/proc" "$ROOT/dev" && mount -t proc proc "$ROOT/proc" && touch "$ROOT/dev/null" && mount --bind /dev/null "$ROOT/dev/null" && ln -sfn /proc/self/fd "$ROOT/dev/fd" && exec chroot "$ROOT" ENTRY "$@"`
@@ -301,27 +268,19 @@ func TestTheImageStarts(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), r.version) {
 		t.Fatalf("got %s (%v)", out, err)
 	}
-	info, err := os.Stat(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(image))(t)
 	t.Logf("the image has %.1f MB; a first answer, namespaces included, after %s", float64(info.Size())/1e6, time.Since(before).Round(time.Millisecond))
 	if out, err := inside("ingest", "/data/t.csv").CombinedOutput(); err != nil {
 		t.Fatalf("ingest: %v\n%s", err, out)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := listener.Addr().(*net.TCPAddr).Port
 	listener.Close()
 	server := inside("serve", "--no-token", "--port", fmt.Sprint(port))
 	var log bytes.Buffer
 	server.Stderr = &log
 	before = time.Now()
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	defer func() { _ = server.Process.Signal(syscall.SIGKILL); _ = server.Wait() }()
 	url := fmt.Sprintf("http://127.0.0.1:%d", port)
 	for range 300 {
@@ -332,10 +291,7 @@ func TestTheImageStarts(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	request, err := http.NewRequest(http.MethodPost, url+"/v1/sql", strings.NewReader("select name from raw.sources"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequest(http.MethodPost, url+"/v1/sql", strings.NewReader("select name from raw.sources")))(t)
 	request.Header.Set("Accept", "text/csv")
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -361,16 +317,12 @@ func unpackImage(t *testing.T, image, root string) imageConfig {
 			t.Errorf("%s has the digest %s", digest, got)
 		}
 		if into != nil {
-			if err := json.Unmarshal(content, into); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(content, into))
 		}
 		return content
 	}
 	var index struct{ Manifests []struct{ Digest string } }
-	if err := json.Unmarshal(read(t, filepath.Join(layout, "index.json")), &index); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(read(t, filepath.Join(layout, "index.json")), &index))
 	var manifest struct {
 		Config struct{ Digest string }
 		Layers []struct{ Digest string }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Kills (-9) of ingests of traces and of runs, publications and purges, each at a random instant of the verb's usual time.
@@ -97,9 +99,7 @@ type mortal struct {
 
 func newMortal(t *testing.T, program, folder, name string, rnd *rand.Rand) *mortal {
 	k := &mortal{t: t, program: program, folder: filepath.Join(folder, name), name: name, rnd: rnd, usual: map[string]time.Duration{}, known: map[string]bool{}, unsure: map[string]bool{}}
-	if err := os.Mkdir(k.folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(k.folder, 0o700))
 	return k
 }
 

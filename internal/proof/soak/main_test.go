@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim/simprocess"
 )
 
@@ -106,9 +107,7 @@ func (w *shop) planOf(t *testing.T, name string, n, rate int) string {
 		fmt.Fprintf(&trace, "%s0,%d,%d\n", at.Format("2006-01-02 15:04:05.000000"), 50+i%100, outputTokens)
 	}
 	path, plan := filepath.Join(w.scratch, name+".csv"), filepath.Join(w.scratch, name+".jsonl.zst")
-	if err := os.WriteFile(path, []byte(trace.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(trace.String()), 0o644))
 	warehouse := filepath.Join(w.scratch, name+".duckdb")
 	for _, argv := range [][]string{
 		{"ingest", path, "--name", name, "--warehouse", warehouse, "--quiet"},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/fixtures/seeded"
+	"tidemark/internal/proof/must"
 )
 
 // TestYear puts a year of a service into a warehouse, most of it in the last week, and makes that week's report twice. The second
@@ -86,10 +87,7 @@ objectives:
 
 func newYear(t *testing.T, program string) *year {
 	y := &year{t: t, program: program, folder: t.TempDir(), weeks: int(number(t, "SOAK_WEEKS", 52))}
-	zone, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := must.Get(time.LoadLocation("Europe/Berlin"))(t)
 	shape := seeded.OfficeHours(nightShare)
 	mean := 0.0
 	for _, share := range shape {
@@ -103,9 +101,7 @@ func newYear(t *testing.T, program string) *year {
 		Classes: []seeded.Class{{Share: 1, Input: seeded.Lengths{Median: 900, Sigma: 0.8, Most: 16_000}, Output: seeded.Lengths{Median: 180, Sigma: 0.7, Most: 2_000}}},
 	}
 	for name, content := range map[string]string{"year.yaml": yearFile, "slo.yaml": yearSLO} {
-		if err := os.WriteFile(filepath.Join(y.folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(y.folder, name), []byte(content), 0o600))
 	}
 	return y
 }

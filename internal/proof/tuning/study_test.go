@@ -16,6 +16,7 @@ import (
 
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/tune"
+	"tidemark/internal/proof/must"
 )
 
 // race is tune's own strategy, stage one with the model as it is and then the race, by the code that the verb runs.
@@ -149,10 +150,7 @@ func TestStudy(t *testing.T) {
 	if output == "" {
 		output = filepath.Join(t.TempDir(), "found.jsonl")
 	}
-	file, err := os.OpenFile(output, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.OpenFile(output, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
 	defer file.Close()
 	var mu sync.Mutex
 	say := func(one any) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/store/objects/objectstest"
 )
@@ -17,13 +18,9 @@ import (
 // made is a folder with these files, whose content is their name.
 func made(t *testing.T, name string, files ...string) string {
 	folder := filepath.Join(t.TempDir(), name)
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o755))
 	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(file), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, file), []byte(file), 0o644))
 	}
 	return folder
 }
@@ -32,9 +29,7 @@ func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
 	server := objectstest.New(t)
 	store := at(t, server)
 	for _, name := range []string{"one-shard-0-of-2", "one-shard-1-of-2", "two-shard-0-of-1"} {
-		if err := store.PutFolder(t.Context(), made(t, name, "plan.jsonl.zst", "requests.jsonl.zst", "run.json")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.PutFolder(t.Context(), made(t, name, "plan.jsonl.zst", "requests.jsonl.zst", "run.json")))
 	}
 	into := filepath.Join(t.TempDir(), "runs")
 	for range 2 { // the second time they are there
@@ -63,24 +58,18 @@ func TestAFolderThatWasNotFetchedStays(t *testing.T) {
 	server := objectstest.New(t)
 	store := at(t, server)
 	folder := made(t, "one-shard-0-of-1", "run.json", "requests.jsonl.zst")
-	if err := store.PutFolder(t.Context(), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.PutFolder(t.Context(), folder))
 	own, copied := filepath.Join(t.TempDir(), "own"), filepath.Join(t.TempDir(), "copied")
 	write := func(into, name, content string) {
 		path := filepath.Join(into, "one-shard-0-of-1", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)))
 	}
 	fetch := func(into string) error {
 		_, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", into)
 		return err
 	}
 	write(own, "run.json", `{"status": "running"}`)
-	if err := fetch(copied); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fetch(copied))
 	write(copied, "run.json", `{"status": "running"}`)
 	write(copied, "notes.txt", "mine")
 	for into, kept := range map[string]string{own: "run.json", copied: "notes.txt"} {
@@ -92,9 +81,7 @@ func TestAFolderThatWasNotFetchedStays(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := os.Remove(filepath.Join(copied, "one-shard-0-of-1", "notes.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(copied, "one-shard-0-of-1", "notes.txt")))
 	if err := fetch(copied); err != nil {
 		t.Errorf("a copy alone: %v", err)
 	}
@@ -105,9 +92,7 @@ func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
 	server := objectstest.New(t)
 	store := at(t, server)
 	whole, torn := made(t, "one-shard-0-of-2", "requests.jsonl.zst", "run.json"), made(t, "one-shard-1-of-2", "requests.jsonl.zst")
-	if err := store.PutFolder(t.Context(), whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.PutFolder(t.Context(), whole))
 	if err := store.PutFolder(t.Context(), torn); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is torn is sent: %v", err)
 	}
@@ -123,19 +108,14 @@ func TestAFolderIsKeptWhileItGrows(t *testing.T) {
 	store := at(t, server)
 	folder := made(t, "one-shard-0-of-1", "plan.jsonl.zst")
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))
 	}
 	into := filepath.Join(t.TempDir(), "runs")
 	fetched := func() string {
 		if _, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", into); err != nil {
 			return ""
 		}
-		content, err := os.ReadFile(filepath.Join(into, "one-shard-0-of-1", "requests.jsonl.zst"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join(into, "one-shard-0-of-1", "requests.jsonl.zst")))(t)
 		return string(content)
 	}
 	stop := store.KeepFolder(t.Context(), folder, 12*time.Millisecond)
@@ -155,14 +135,10 @@ func TestAFolderIsKeptWhileItGrows(t *testing.T) {
 	}
 	stop()
 	write("run.json", `{"status": "done"}`)
-	if err := store.PutFolder(t.Context(), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.PutFolder(t.Context(), folder))
 	fetched()
 	write("requests.jsonl.zst", "three")
-	if err := store.PutFolder(t.Context(), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.PutFolder(t.Context(), folder))
 	if got := fetched(); got != "two" {
 		t.Errorf("one that has ended was fetched again: %q", got)
 	}

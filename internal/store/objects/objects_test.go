@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/store/objects/objectstest"
 )
@@ -51,14 +52,8 @@ func at(t *testing.T, server *objectstest.Server) *objects.Store {
 	for name, value := range server.Environment() {
 		t.Setenv(name, value)
 	}
-	address, err := objects.ParseAddress("s3://" + objectstest.Bucket + "/some/prefix")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := objects.Open(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(objects.ParseAddress("s3://" + objectstest.Bucket + "/some/prefix"))(t)
+	store := must.Get(objects.Open(address))(t)
 	return store
 }
 
@@ -69,9 +64,7 @@ func TestSwapIsOfOneProcessAtATime(t *testing.T) {
 	if _, _, err := store.Read(ctx, "m", ""); !errors.Is(err, objects.ErrNotThere) {
 		t.Errorf("an object that is not there: %v", err)
 	}
-	if err := store.Swap(ctx, "m", []byte("1"), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Swap(ctx, "m", []byte("1"), ""))
 	content, tag, err := store.Read(ctx, "m", "")
 	if string(content) != "1" || err != nil {
 		t.Errorf("got %q, %v", content, err)
@@ -124,13 +117,8 @@ func TestWhatAServerRefuses(t *testing.T) {
 	server := objectstest.New(t)
 	store := at(t, server)
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("abc"), 0o600))
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
 	for _, c := range []struct {
 		what       string
@@ -176,9 +164,7 @@ func TestOldVersionsAreRemovedToo(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].IsNow() || !list[1].IsNow() {
 		t.Fatalf("got %+v, %v", list, err)
 	}
-	if err := store.Remove(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Remove(t.Context(), list))
 	if left := len(server.Everything()); left != 2 {
 		t.Errorf("%d versions are left, want the 2 below another prefix", left)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/store/objects/objectstest"
 	"tidemark/internal/store/published"
@@ -59,10 +60,7 @@ func newBucket(t *testing.T) *bucket {
 		t.Setenv(name, value)
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	at, err := objects.ParseAddress("s3://" + objectstest.Bucket + "/team")
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(objects.ParseAddress("s3://" + objectstest.Bucket + "/team"))(t)
 	return &bucket{server, at}
 }
 
@@ -106,10 +104,7 @@ func (b *bucket) send(t *testing.T, path string) (published.Sent, error) {
 
 func (b *bucket) mustChange(t *testing.T, path string, statements ...string) published.Sent {
 	t.Helper()
-	sent, err := b.changed(t, path, statements...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := must.Get(b.changed(t, path, statements...))(t)
 	return sent
 }
 
@@ -135,10 +130,7 @@ func TestABucketHasWhatTheFolderHas(t *testing.T) {
 		t.Errorf("the snapshot is not that of the folder (%v)", err)
 	}
 	var want, got []string
-	folder, err := published.ReadManifest(published.Folder(path, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(published.ReadManifest(published.Folder(path, "")))(t)
 	for _, part := range folder.Parts {
 		want = append(want, part.SHA256)
 	}
@@ -168,16 +160,11 @@ func TestABucketHasWhatTheFolderHas(t *testing.T) {
 func (b *bucket) retireEarlier(t *testing.T, by time.Duration) {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(b.Get("team/manifest.json"), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b.Get("team/manifest.json"), &m))
 	for _, each := range m["retired"].([]any) {
 		each.(map[string]any)["retired_at"] = time.Now().Add(-by).Format(time.RFC3339)
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(m))(t)
 	b.Put("team/manifest.json", text)
 }
 
@@ -211,9 +198,7 @@ func TestTwoPublishersAtOnce(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "published of another warehouse") || !strings.Contains(hint.Of(err), "--replace") || !bytes.Equal(before, b.Get("team/manifest.json")) {
 		t.Errorf("another warehouse: %v; hint: %s", err, hint.Of(err))
 	}
-	if _, err := published.Send(t.Context(), other, b.at, "test", true, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(published.Send(t.Context(), other, b.at, "test", true, true))(t)
 	b.seen(t)
 	if _, err := b.send(t, path); err == nil {
 		t.Error("the first warehouse still publishes where --replace gave the prefix to another")
@@ -371,9 +356,7 @@ func TestNothingInABucketOutlivesAPurge(t *testing.T) {
 	if m := b.seen(t); m.Snapshot == nil {
 		t.Error("nothing is published again")
 	}
-	if err := published.SwitchOffBucket(t.Context(), path, b.at, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.SwitchOffBucket(t.Context(), path, b.at, "test"))
 	if sent, err := b.changed(t, path, namedTrace("5")); err != nil || sent.Objects != 0 || len(keysOf(b, "team/")) != 1 {
 		t.Errorf("switched off: %+v, %v, %q", sent, err, keysOf(b, "team/"))
 	}
@@ -397,14 +380,8 @@ func TestNoUploadOutlivesAPurge(t *testing.T) {
 	b.mustChange(t, path, namedTrace("1"))
 	begin := func(key string) {
 		ask := func(method, query string, body io.Reader) string {
-			request, err := http.NewRequestWithContext(t.Context(), method, b.URL+"/"+objectstest.Bucket+"/"+key+"?"+query, body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), method, b.URL+"/"+objectstest.Bucket+"/"+key+"?"+query, body))(t)
+			answer := must.Get(http.DefaultClient.Do(request))(t)
 			defer answer.Body.Close()
 			text, _ := io.ReadAll(answer.Body)
 			return string(text)
@@ -421,9 +398,7 @@ func TestNoUploadOutlivesAPurge(t *testing.T) {
 	if !holds("a part of team/snapshots") {
 		t.Fatal("the test shows nothing")
 	}
-	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(published.EmptyBuckets(t.Context(), path, "test"))(t)
 	if holds("a part of team/snapshots") || !holds("a part of team/mine.bin") {
 		t.Error("an upload that was broken off is there, or the user's is not")
 	}
@@ -455,10 +430,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		t.Errorf("an empty bucket: %v", err)
 	}
 	b.mustChange(t, path, namedTrace("1"))
-	f, err := published.Follow(t.Context(), b.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(published.Follow(t.Context(), b.at))(t)
 	snapshot := published.Snapshot(f.Folder())
 	isOf := func(what string) {
 		t.Helper()
@@ -499,10 +471,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	}
 
 	// A snapshot of other bytes, one that is cut short, and a server that fails: the last one stays.
-	old, err := os.ReadFile(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile(snapshot))(t)
 	b.mustChange(t, path, namedTrace("2"))
 	for what, answer := range map[string]func(w http.ResponseWriter){
 		"other bytes": func(w http.ResponseWriter) { _, _ = w.Write(old) },
@@ -557,18 +526,14 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	}
 
 	// What is withdrawn, as by a purge, is not kept here either.
-	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(published.EmptyBuckets(t.Context(), path, "test"))(t)
 	if err := refresh(false); err == nil || !strings.Contains(err.Error(), "nothing is published") {
 		t.Errorf("withdrawn: %v", err)
 	}
 	if _, err := os.Stat(snapshot); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the withdrawn snapshot is still in the cache: %v", err)
 	}
-	if _, err := b.send(t, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.send(t, path))(t)
 	if err := refresh(true); err != nil {
 		t.Error(err)
 	}

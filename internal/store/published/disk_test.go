@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/published"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
@@ -24,9 +25,7 @@ func onSmallDisk(t *testing.T, folder, size string) bool {
 	t.Helper()
 	const inside = "TIDEMARK_TEST_SMALL_DISK"
 	if path := os.Getenv(inside); path != "" {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(folder, 0o700))
 		if err := syscall.Mount("none", folder, "tmpfs", 0, "size="+size); err != nil {
 			t.Skipf("no disk can be mounted here: %v", err)
 		}
@@ -69,10 +68,7 @@ func TestAFullDiskLeavesTheOldSnapshot(t *testing.T) {
 	runs := "day1 day2"
 	for i, left := range []int64{0, 64 << 10, 400 << 10} { // for no part; for parts; for some blocks of a snapshot
 		fill(t, filler, left)
-		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 		warehousetest.Put(t, w, namedTrace(fmt.Sprint(3+i)))
 		_, done, err := published.Publish(t.Context(), w, folder, "test")
 		if closeErr := w.Close(); closeErr != nil {
@@ -107,15 +103,8 @@ func namesOf(t *testing.T, path string) string {
 func fill(t *testing.T, path string, left int64) {
 	t.Helper()
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(filepath.Dir(path), &disk); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Statfs(filepath.Dir(path), &disk))
+	file := must.Get(os.Create(path))(t)
 	defer file.Close()
-	if _, err := file.Write(make([]byte, int64(disk.Bavail)*disk.Bsize-left)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.Write(make([]byte, int64(disk.Bavail)*disk.Bsize-left)))(t)
 }

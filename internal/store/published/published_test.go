@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/published"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
@@ -77,22 +78,15 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 	read := inode(t, published.Snapshot(folder))
 	reader := exec.Command(os.Args[0])
 	reader.Env = append(os.Environ(), readVariable+"="+published.Snapshot(folder))
-	out, err := reader.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(reader.StdoutPipe())(t)
+	must.Do(t, reader.Start())
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "reads <nil>\n" {
 		t.Errorf("the reader said %q", line)
 	}
 	_ = reader.Process.Kill()
 	_ = reader.Wait()
-	change(t, path, folder, namedTrace("3")) // the file that was read is the spare one now
-	same(t, path, folder)
-	change(t, path, folder, namedTrace("4"))
-	same(t, path, folder)
+	keptUp(t, path, folder, namedTrace("3")) // the file that was read is the spare one now
+	keptUp(t, path, folder, namedTrace("4"))
 	if inode(t, published.Snapshot(folder)) != read {
 		t.Error("the file that was read was not brought up to date: latest.duckdb is another file")
 	}
@@ -101,15 +95,10 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 // change opens the warehouse, runs the statements, and publishes as a writer does.
 func change(t *testing.T, path, folder string, statements ...string) published.Result {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	warehousetest.Put(t, w, statements...)
 	result, done, publishErr := published.Publish(t.Context(), w, folder, "test")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	done()
 	if publishErr != nil {
 		t.Fatal(publishErr)
@@ -117,13 +106,44 @@ func change(t *testing.T, path, folder string, statements ...string) published.R
 	return result
 }
 
+// keptUp changes the warehouse, and what is published must be the same.
+func keptUp(t *testing.T, path, folder string, statements ...string) {
+	t.Helper()
+	change(t, path, folder, statements...)
+	same(t, path, folder)
+}
+
+// refused is the error of publishing after the statements.
+func refused(t *testing.T, path, folder string, statements ...string) error {
+	t.Helper()
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
+	warehousetest.Put(t, w, statements...)
+	_, done, err := published.Publish(t.Context(), w, folder, "test")
+	w.Close()
+	done()
+	return err
+}
+
+// answer is what one query says of a warehouse, or of files of a lake.
+func answer(t *testing.T, path, query string, args ...any) string {
+	t.Helper()
+	w := opened(t, path)
+	defer w.Close()
+	return text(t, w.DB(), fmt.Sprintf(query, args...))
+}
+
+// state wants what Fresh says of the folder.
+func state(t *testing.T, path, folder string, want published.Freshness) {
+	t.Helper()
+	if got, _, err := published.Fresh(path, folder); err != nil || got != want {
+		t.Errorf("fresh: got %v (%v), want %v", got, err, want)
+	}
+}
+
 // contents are the rows of every table of a file that a user's data decides.
 func contents(t *testing.T, path string) map[string]string {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadOnly))(t)
 	defer w.Close()
 	found := map[string]string{}
 	for _, table := range strings.Fields(text(t, w.DB(), "select string_agg(concat(schema_name, '.', table_name), ' ') from duckdb_tables() where schema_name in ('raw', 'staging', 'marts', 'warehouse')")) {
@@ -151,9 +171,7 @@ func same(t *testing.T, path, folder string) {
 	if len(want) != len(got) {
 		t.Errorf("%d tables are published, want %d", len(got), len(want))
 	}
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Current {
-		t.Errorf("fresh: got %v (%v), want that the snapshot is of the present state", state, err)
-	}
+	state(t, path, folder, published.Current)
 }
 
 // parts are the files of the lake, without the manifest's opinion.
@@ -187,34 +205,26 @@ func TestEveryChangeIsPublished(t *testing.T) {
 		t.Errorf("the first time: got %+v", first)
 	}
 	same(t, path, folder)
-	change(t, path, folder, aRun("b"), aTrace)
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("b"), aTrace)
 	spare := filepath.Join(folder, "spare.duckdb")
 	before := inode(t, spare)
 	const aDemand = "insert or replace into raw.service_demands (service, week, demand_key, source_ids, document) values ('chat', '%s', '%s', [1], '{}')"
-	change(t, path, folder, aRun("c"), fmt.Sprintf(aDemand, "2026-W46", "old"), fmt.Sprintf(aDemand, "2026-W47", "old")) // brings the spare one up to date
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("c"), fmt.Sprintf(aDemand, "2026-W46", "old"), fmt.Sprintf(aDemand, "2026-W47", "old")) // brings the spare one up to date
 	if inode(t, published.Snapshot(folder)) != before {
 		t.Error("the spare file was not brought up to date: latest.duckdb is another file")
 	}
 	// What was worked out from several sources: one week again, one is gone, one stays.
-	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W48", "new"))
-	same(t, path, folder)
-	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
-	same(t, path, folder)
+	keptUp(t, path, folder, fmt.Sprintf(aDemand, "2026-W48", "new"))
+	keptUp(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
 	// A decision on runs that were published before.
-	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('first', 'a', 0, 'accepted', '{}'), ('first', 'b', 1, 'rejected', '{}')`)
-	same(t, path, folder)
-	change(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('second', 'a', 0, 'rejected', '{}')`)
-	same(t, path, folder)
+	keptUp(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('first', 'a', 0, 'accepted', '{}'), ('first', 'b', 1, 'rejected', '{}')`)
+	keptUp(t, path, folder, `insert into raw.decisions (decision_id, run_id, place, status, document) values ('second', 'a', 0, 'rejected', '{}')`)
 	// A run that is gone.
-	change(t, path, folder, "delete from raw.decisions where run_id = 'b'; delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
-	same(t, path, folder)
+	keptUp(t, path, folder, "delete from raw.decisions where run_id = 'b'; delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
 
 	reader := opened(t, spare)
 	defer reader.Close()
-	change(t, path, folder, aRun("d"))
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("d"))
 	if got := text(t, reader.DB(), "select string_agg(run_id, ' ' order by run_id) from marts.runs"); got != "a b c" {
 		t.Errorf("who reads an old snapshot sees the runs %q, want those of its time: a b c", got)
 	}
@@ -222,19 +232,13 @@ func TestEveryChangeIsPublished(t *testing.T) {
 
 func opened(t *testing.T, path string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly))(t)
 	return w
 }
 
 func inode(t *testing.T, path string) string {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
 }
 
@@ -253,24 +257,16 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 			t.Errorf("the lake has no %s; it has %q", want, all)
 		}
 	}
-	old, err := os.Stat(filepath.Join(folder, "lake", all[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.Stat(filepath.Join(folder, "lake", all[0])))(t)
 	change(t, path, folder, aRun("later"))
 	if now, err := os.Stat(filepath.Join(folder, "lake", all[0])); err != nil || !os.SameFile(old, now) {
 		t.Errorf("%s was written again (%v)", all[0], err)
 	}
-	w := opened(t, path)
 	glob := filepath.Join(folder, "lake/staging.requests/**/*.parquet")
-	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(*), count(distinct run_id), sum(ttft_s), any_value(run_date)) from read_parquet('%s')", glob)); got != "4 2 2.0 2026-11-20" {
+	if got := answer(t, path, "select concat_ws(' ', count(*), count(distinct run_id), sum(ttft_s), any_value(run_date)) from read_parquet('%s')", glob); got != "4 2 2.0 2026-11-20" {
 		t.Errorf("the lake's requests: got %q, want 4 of 2 runs", got)
 	}
-	w.Close()
-	manifest, err := published.ReadManifest(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := must.Get(published.ReadManifest(folder))(t)
 	if len(manifest.Parts) != len(parts(t, folder)) {
 		t.Errorf("the manifest names %d parts, the lake has %d", len(manifest.Parts), len(parts(t, folder)))
 	}
@@ -280,20 +276,15 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 		}
 	}
 	service := filepath.Join(folder, "lake/marts.service_hours/service_name=chat/iso_week=2026-W47/part.parquet")
-	before, err := os.Stat(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.Stat(service))(t)
 	change(t, path, folder, strings.Replace(aWeek, "W47", "W48", 1))
 	if now, err := os.Stat(service); err != nil || !os.SameFile(before, now) {
 		t.Errorf("a week was written again because of another (%v)", err)
 	}
 	change(t, path, folder, "update raw.service_weeks set document = replace(document::varchar, '00:00', '01:00') where week = '2026-W47'")
-	w = opened(t, path)
-	if got := text(t, w.DB(), fmt.Sprintf("select string_agg(week || ' ' || local_hour, ', ' order by week) from read_parquet('%s')", filepath.Join(folder, "lake/marts.service_hours/**/*.parquet"))); got != "2026-W47 2026-11-16 01:00+01:00, 2026-W48 2026-11-16 00:00+01:00" {
+	if got := answer(t, path, "select string_agg(week || ' ' || local_hour, ', ' order by week) from read_parquet('%s')", filepath.Join(folder, "lake/marts.service_hours/**/*.parquet")); got != "2026-W47 2026-11-16 01:00+01:00, 2026-W48 2026-11-16 00:00+01:00" {
 		t.Errorf("the lake's hours of weeks: got %q", got)
 	}
-	w.Close()
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
 	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)
@@ -308,14 +299,8 @@ func TestTheLakesFieldsAreDescribed(t *testing.T) {
 	w := opened(t, path)
 	defer w.Close()
 	file := filepath.Join(folder, "lake/staging.requests/run_date=2026-11-20/run=r/part.parquet")
-	message, err := base64.StdEncoding.DecodeString(text(t, w.DB(), fmt.Sprintf("select decode(value) from parquet_kv_metadata('%s') where decode(key) = 'ARROW:schema'", file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := ipc.NewReader(bytes.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(base64.StdEncoding.DecodeString(text(t, w.DB(), fmt.Sprintf("select decode(value) from parquet_kv_metadata('%s') where decode(key) = 'ARROW:schema'", file))))(t)
+	stream := must.Get(ipc.NewReader(bytes.NewReader(message)))(t)
 	defer stream.Release()
 	var names []string
 	for _, field := range stream.Schema().Fields() {
@@ -339,7 +324,6 @@ func TestARunWithALongNameIsPublished(t *testing.T) {
 	long := strings.Repeat("прогон ", 20)
 	change(t, path, folder, aRun(long+"1"), aRun(long+"2"))
 	w := opened(t, path)
-	defer w.Close()
 	glob := filepath.Join(folder, "lake/marts.runs/**/*.parquet")
 	if got := text(t, w.DB(), fmt.Sprintf("select concat_ws(' ', count(distinct run_id), count(distinct run)) from read_parquet('%s')", glob)); got != "2 2" {
 		t.Errorf("the lake's runs and their folders: got %q, want 2 2", got)
@@ -350,17 +334,8 @@ func TestARunWithALongNameIsPublished(t *testing.T) {
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, done, err := published.Publish(t.Context(), w, folder, "test")
-	w.Close()
-	done()
-	if err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
+	must.Do(t, os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600))
+	if err := refused(t, path, folder); err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
 		t.Errorf("got %v, want that the folder holds other files", err)
 	}
 	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
@@ -383,9 +358,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	change(t, path, other)
 	change(t, path, another)
 	for _, name := range []string{"latest.duckdb.tmp", "latest.duckdb.tmp-56", "manifest.json.tmp-78", "spare.duckdb.old", ".serve-12-34"} {
-		if err := os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600))
 	}
 	if err := os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600); err != nil { // damaged
 		t.Fatal(err)
@@ -404,13 +377,9 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	if found := filesWith(t, theirs, secret); len(found) == 0 {
 		t.Error("what is published of another warehouse is gone")
 	}
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Due {
-		t.Errorf("after a purge that was killed: got %v (%v), want that the next reader publishes", state, err)
-	}
+	state(t, path, folder, published.Due)
 	fresh := warehousetest.File(t) // as purge does, a file without it
-	if err := os.Rename(fresh, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(fresh, path))
 	change(t, path, folder, aRun("stays"))
 	if found := filesWith(t, folder, secret); len(found) > 0 {
 		t.Errorf("the removed run is still in %q", found)
@@ -420,10 +389,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 func filesWith(t *testing.T, folder, word string) (found []string) {
 	t.Helper()
 	for _, path := range filesIn(t, folder) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(path))(t)
 		if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 			found = append(found, path)
 		}
@@ -435,21 +401,14 @@ func TestSwitchedOff(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := published.SwitchOff(path, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.SwitchOff(path, folder))
 	change(t, path, folder, aRun("b"))
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.SwitchedOff {
-		t.Errorf("got %v (%v), want that publishing is off", state, err)
-	}
+	state(t, path, folder, published.SwitchedOff)
 	if _, err := os.Stat(published.Snapshot(folder)); err == nil {
 		t.Error("there is a snapshot")
 	}
-	if err := published.SwitchOn(folder); err != nil {
-		t.Fatal(err)
-	}
-	change(t, path, folder)
-	same(t, path, folder)
+	must.Do(t, published.SwitchOn(folder))
+	keptUp(t, path, folder)
 }
 
 // A file that cannot be written leaves the old snapshot and the old lake's parts, and the next time all is published.
@@ -460,33 +419,16 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	warehousetest.Put(t, w, aRun("b"))
-	_, done, err := published.Publish(t.Context(), w, folder, "test")
-	w.Close()
-	done()
-	if err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
+	must.Do(t, os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700))
+	if err := refused(t, path, folder, aRun("b")); err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
 		t.Errorf("got %v, want an error that names the folder", err)
 	}
-	old := opened(t, published.Snapshot(folder))
-	if got := text(t, old.DB(), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
+	if got := answer(t, published.Snapshot(folder), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
 		t.Errorf("the snapshot has the runs %q, want the old one", got)
 	}
-	old.Close()
-	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Older {
-		t.Errorf("fresh: got %v (%v), want that the snapshot is older", state, err)
-	}
-	if err := os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")); err != nil {
-		t.Fatal(err)
-	}
-	change(t, path, folder)
-	same(t, path, folder)
+	state(t, path, folder, published.Older)
+	must.Do(t, os.RemoveAll(filepath.Join(folder, "spare.duckdb.old")))
+	keptUp(t, path, folder)
 }
 
 // Where others may make files, one is not written through a link that they have put in its place.
@@ -495,20 +437,15 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
 	victim := filepath.Join(t.TempDir(), "victim.duckdb")
-	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(victim, []byte("mine"), 0o600))
 	plant := func(name string) {
 		link := filepath.Join(folder, name)
-		if err := errors.Join(os.RemoveAll(link), os.Symlink(victim, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll(link), os.Symlink(victim, link)))
 	}
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp", "manifest.json.tmp", "latest.duckdb.tmp-12", "spare.duckdb"} {
 		plant(name)
 	}
-	change(t, path, folder, aRun("b"))
-	same(t, path, folder)
+	keptUp(t, path, folder, aRun("b"))
 	plant(".lock")
 	if err := published.SwitchOff(path, folder); err == nil {
 		t.Error("a lock that is a link is taken")
@@ -523,9 +460,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 		return // only root can give a folder away
 	}
 	theirs := t.TempDir()
-	if err := os.Chown(theirs, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(theirs, 12345, 12345))
 	if err := published.SwitchOff(path, theirs); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("a folder of another user: %v", err)
 	}
@@ -538,53 +473,37 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	folder := filepath.Join(parent, "for-all")
 	one, other := warehousetest.File(t), warehousetest.File(t)
 	change(t, one, folder, namedTrace("1"))
-	refused := func(path string) {
+	isRefused := func(path string) {
 		t.Helper()
-		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, done, err := published.Publish(t.Context(), w, folder, "test")
-		w.Close()
-		done()
+		err := refused(t, path, folder)
 		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark warehouse publish --replace") {
 			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
 		}
-		if state, _, err := published.Fresh(path, folder); err != nil || state != published.OfAnother {
-			t.Errorf("%s: fresh: got %v (%v), want that it is another's", path, state, err)
-		}
+		state(t, path, folder, published.OfAnother)
 	}
-	refused(other)
+	isRefused(other)
 	same(t, one, folder)
 
 	link := filepath.Join(parent, "link.duckdb")
 	moved := filepath.Join(parent, "moved.duckdb")
-	if err := os.Symlink(one, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(one, link))
 	change(t, link, folder, namedTrace("2")) // the same file by another name
 	same(t, one, folder)
-	if err := os.Rename(one, moved); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(one, moved))
 	change(t, moved, folder)
 	same(t, moved, folder)
-	refused(other)
+	isRefused(other)
 
 	away := filepath.Join(t.TempDir(), "away") // the warehouse and the folder move together
-	if err := os.Rename(parent, away); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(parent, away))
 	moved, folder = filepath.Join(away, "moved.duckdb"), filepath.Join(away, "for-all")
 	same(t, moved, folder)
-	refused(other)
+	isRefused(other)
 
-	if err := published.Forget(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, published.Forget(folder))
 	change(t, other, folder, namedTrace("3"))
 	same(t, other, folder)
-	refused(moved)
+	isRefused(moved)
 }
 
 // Who removes the warehouse and makes another one under its name gets the other one's rows, never the old ones.
@@ -592,18 +511,11 @@ func TestAnotherWarehouseOfTheSameName(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	for _, id := range []string{"a", "b"} {
-		change(t, path, folder, aRun(id))
-		same(t, path, folder)
+		keptUp(t, path, folder, aRun(id))
 		change(t, path, folder, aTrace) // the spare file is of this warehouse
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if state, _, err := published.Fresh(path, folder); err != nil || state != published.Missing {
-			t.Errorf("without the warehouse: got %v (%v), want that nothing is published", state, err)
-		}
-		if err := os.Rename(warehousetest.File(t), path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
+		state(t, path, folder, published.Missing)
+		must.Do(t, os.Rename(warehousetest.File(t), path))
 		if state, _, err := published.Fresh(path, folder); err != nil || state == published.Current {
 			t.Errorf("a new warehouse: got %v (%v), want that the snapshot is of another state", state, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -16,34 +17,19 @@ import (
 func TestAViewReadsNoFileOfAReader(t *testing.T) {
 	path := warehousetest.File(t)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("what is nobody's business"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.DB().Exec("create or replace view staging.sources as select content as source_name from read_text('" + secret + "')"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secret, []byte("what is nobody's business"), 0o600))
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
+	must.Get(w.DB().Exec("create or replace view staging.sources as select content as source_name from read_text('" + secret + "')"))(t)
+	must.Do(t, w.Close())
 	for _, mode := range []warehouse.Mode{warehouse.ReadOnly, warehouse.AnyVersion} {
-		w, err := warehouse.Open(t.Context(), path, mode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(warehouse.Open(t.Context(), path, mode))(t)
 		var text string
 		if err := w.DB().QueryRow("select source_name from staging.sources").Scan(&text); err == nil || !strings.Contains(err.Error(), "disabled") {
 			t.Errorf("read %q, %v", text, err)
 		}
 		w.Close()
 	}
-	w, err = warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = must.Get(warehouse.Open(warehouse.WithFiles(t.Context()), path, warehouse.ReadOnly))(t)
 	defer w.Close()
 	var text string
 	if err := w.DB().QueryRow("select source_name from staging.sources").Scan(&text); err != nil || text != "what is nobody's business" {

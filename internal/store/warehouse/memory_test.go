@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/proof/must"
 )
 
 // A refresh for which the limit is too low is computed without it, and the limit of before is in force again.
@@ -30,9 +32,7 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 			[100000 + 5000 * i for i in range(20)] as chunk_offsets_us
 		from range(20000) as requests (k)`,
 	} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	before, err := w.MemoryLimit(ctx)
 	if err != nil {
@@ -73,18 +73,11 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 func TestIntermediateResultsOfAKilledProcessAreRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.duckdb")
 	left, other := filepath.Join(path+".tmp", "duckdb_temp_storage_DEFAULT-0.tmp"), filepath.Join(path+".tmp", "notes.txt")
-	if err := os.Mkdir(path+".tmp", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path+".tmp", 0o777))
 	for _, file := range []string{left, other} {
-		if err := os.WriteFile(file, []byte("x"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte("x"), 0o666))
 	}
-	w, err := Open(context.Background(), path, ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Open(context.Background(), path, ReadWrite))(t)
 	defer w.Close()
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there (%v)", left, err)
@@ -97,10 +90,7 @@ func TestIntermediateResultsOfAKilledProcessAreRemoved(t *testing.T) {
 // Work is limited at first, and not any more when that was too little or nothing could be written; another error is told at once.
 func TestWorkInLimitedMemory(t *testing.T) {
 	ctx := context.Background()
-	w, err := Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite))(t)
 	defer w.Close()
 	before := memoryLimit(ctx, w.DB())
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -22,9 +23,7 @@ func TestOnlyWhatHasOtherSQLIsComputedAgain(t *testing.T) {
 		for _, statement := range append(statements, "update warehouse.stamp set stamp = 'another version'") {
 			exec1(t, w, statement)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		w = open(t, path, warehouse.ReadWrite)
 	}
 	wanted := func(what string, want map[string]int64) {
@@ -45,9 +44,7 @@ func TestOnlyWhatHasOtherSQLIsComputedAgain(t *testing.T) {
 
 	upgraded("drop table warehouse.texts") // a version that kept no fingerprints
 	wanted("an old file", map[string]int64{"marts.fidelity": 1, "marts.classes": 1, "staging.requests": 2, "marts.certificate": 23})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 }
 
 const aRun = `
@@ -62,9 +59,7 @@ func TestAFileOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	path := warehousetest.File(t)
 	w := open(t, path, warehouse.ReadWrite)
 	exec1(t, w, "update warehouse.stamp set stamp = 'another version'")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	w = open(t, path, warehouse.AnyVersion)
 	_, err := w.DB().Exec("select macros.of_tomorrow(1)")
 	if err = w.Explain(err); err == nil || !strings.Contains(err.Error(), "another version of tidemark") {
@@ -74,7 +69,5 @@ func TestAFileOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	if err = w.Explain(err); err == nil || strings.Contains(err.Error(), "another version") {
 		t.Errorf("got %v, want DuckDB's own words: the version has nothing to do with it", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 }

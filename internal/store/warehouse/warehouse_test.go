@@ -18,6 +18,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
@@ -50,10 +51,7 @@ func hold(path string) {
 
 func open(t *testing.T, path string, mode warehouse.Mode) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, mode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, mode))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -97,9 +95,7 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 	exec1(t, w, "insert into raw.rejects values (1, 2, 'input_tokens', 'not an integer')")
 	exec1(t, w, "create view marts.left_over as select 1 as x")
 	exec1(t, w, "update warehouse.stamp set stamp = 'another version'")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 
 	refused(t, path, warehouse.ReadOnly, "another version of tidemark")
 	if _, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly); !errors.Is(err, warehouse.ErrStale) {
@@ -113,9 +109,7 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 	if got := number(t, w, "select count(*) from duckdb_views() where view_name = 'left_over'"); got != 0 {
 		t.Error("a view of the other version is still there")
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 
 	w = open(t, path, warehouse.ReadOnly)
 	if _, err := w.DB().Exec("delete from raw.rejects"); err == nil {
@@ -131,17 +125,10 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 // next to it.
 func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "views.duckdb")
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	// Without its stamp the file's views are made anew when it is opened: they are in the log, and not in the packed file.
-	if _, err := w.DB().Exec("delete from warehouse.stamp"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec("delete from warehouse.stamp"))(t)
+	must.Do(t, w.Close())
 	w = open(t, path, warehouse.ReadWrite)
 	killed := filepath.Join(t.TempDir(), "killed.duckdb")
 	for _, end := range []string{"", ".wal"} {
@@ -152,9 +139,7 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(killed+end, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(killed+end, content, 0o600))
 	}
 	for _, w := range []*warehouse.Warehouse{w, open(t, killed, warehouse.ReadWrite)} {
 		var views int
@@ -188,14 +173,9 @@ func TestRawTablesAndColumnsAreDocumented(t *testing.T) {
 
 func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
 	w := open(t, warehouse.Memory, warehouse.ReadWrite)
-	first, err := w.DB().Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(w.DB().Conn(t.Context()))(t)
 	defer first.Close()
-	if _, err := first.ExecContext(t.Context(), "insert into raw.rejects values (1, 1, null, 'x')"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(first.ExecContext(t.Context(), "insert into raw.rejects values (1, 1, null, 'x')"))(t)
 	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 { // on a second connection
 		t.Errorf("got %d rows, want 1", got)
 	}
@@ -203,18 +183,12 @@ func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
 
 // A catalogue is the packed empty warehouse, with all views, or made without any.
 func TestCatalogueAnswersWithoutViews(t *testing.T) {
-	w, err := warehouse.Catalogue(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Catalogue(t.Context()))(t)
 	defer w.Close()
 	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 2, 'quantization': 'fp8'}) as d"); got != 2 {
 		t.Errorf("a deployment on two GPUs has %d", got)
 	}
-	packed, err := filepath.Glob("empty/" + queries.Stamp() + ".*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(filepath.Glob("empty/" + queries.Stamp() + ".*"))(t)
 	if got := number(t, w, "select count(*) from duckdb_views() where schema_name in ('staging', 'marts', 'checks')"); got != 0 && len(packed) == 0 {
 		t.Errorf("%d views were made", got)
 	}
@@ -234,22 +208,13 @@ func TestRefusesWhatIsNotOurs(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	foreign := filepath.Join(folder, "foreign.duckdb")
-	db, err := sql.Open("duckdb", foreign)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("create table theirs (x integer)"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("duckdb", foreign))(t)
+	must.Get(db.Exec("create table theirs (x integer)"))(t)
+	must.Do(t, db.Close())
 	text := write("notes.txt", "these are notes, not a database")
 	cases := []struct {
 		why, path string
@@ -283,9 +248,7 @@ func TestDataFilesAreNotTakenForWarehouses(t *testing.T) {
 		"a.parquet": "PAR1\x15\x04\x15\x10\x15\x14\x4c\x15", "short.csv": "a\n", "empty.csv": "",
 	} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 		refused(t, path, warehouse.ReadWrite, "not a DuckDB file")
 		refused(t, path, warehouse.ReadOnly, "not a DuckDB file")
 		if kept, _ := os.ReadFile(path); string(kept) != content {
@@ -300,9 +263,7 @@ func TestWarehouseNamedLikeADataFileKeepsWhatIsWritten(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		w := open(t, path, warehouse.ReadWrite)
 		exec1(t, w, "insert into raw.rejects values (1, 1, null, 'x')")
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		w = open(t, path, warehouse.ReadOnly)
 		if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
 			t.Errorf("%s: got %d rows, want 1", name, got)
@@ -328,9 +289,7 @@ func TestWarehouseMadeInVainIsRemoved(t *testing.T) {
 			exec1(t, w, c.fill)
 		}
 		w.DiscardIfNew()
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		left, err := filepath.Glob(path + "*")
 		if err != nil || (len(left) > 0) != c.isKept {
 			t.Errorf("%s: left are %v, %v", c.why, left, err)
@@ -342,9 +301,7 @@ func TestNewerWarehouseIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "newer.duckdb")
 	w := open(t, path, warehouse.ReadWrite)
 	exec1(t, w, "insert into warehouse.migrations values (9999, 'from the future', now())")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	refused(t, path, warehouse.ReadWrite, "newer tidemark")
 }
 
@@ -352,17 +309,9 @@ func TestSecondWriterIsToldWhoHoldsIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "held.duckdb")
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), holdVariable+"="+path)
-	stdin, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(child.StdinPipe())(t)
+	stdout := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "open\n" {
 		t.Fatalf("the holder says %q, %v", line, err)
 	}
@@ -370,9 +319,7 @@ func TestSecondWriterIsToldWhoHoldsIt(t *testing.T) {
 	refused(t, path, warehouse.ReadWrite, pid)
 	refused(t, path, warehouse.ReadOnly, pid)
 	stdin.Close()
-	if err := child.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Wait())
 	open(t, path, warehouse.ReadWrite) // free again
 }
 
@@ -398,13 +345,8 @@ func TestADamagedWarehouseSaysHowToRebuildIt(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole.duckdb")
 	w := open(t, whole, warehouse.ReadWrite)
 	exec1(t, w, "create table raw.much as select hash(range) as h from range(1_000_000)")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
+	content := must.Get(os.ReadFile(whole))(t)
 	garbage := []byte(strings.Repeat("garbage ", 1000))
 	for what, damaged := range map[string][]byte{
 		"cut in its head":   content[:5000],
@@ -413,9 +355,7 @@ func TestADamagedWarehouseSaysHowToRebuildIt(t *testing.T) {
 		"other rows":        overwrite(content, garbage),
 	} {
 		path := filepath.Join(t.TempDir(), "w.duckdb")
-		if err := os.WriteFile(path, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, damaged, 0o600))
 		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
 		if err == nil {
 			_, err = w.DB().ExecContext(t.Context(), "create table raw.sum as select sum(h::double) from raw.much")
@@ -447,24 +387,16 @@ func TestBlockingWritersOutlastsADetach(t *testing.T) {
 		t.Skip("only Linux has such a lock")
 	}
 	path := warehousetest.File(t)
-	release, err := warehouse.BlockWriters(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(warehouse.BlockWriters(path))(t)
 	w := warehousetest.Open(t)
 	for _, statement := range []string{"attach '" + path + "' as old (read_only)", "detach old"} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	if _, err := warehouse.Open(t.Context(), path, warehouse.Update); !errors.Is(err, warehouse.ErrHeld) {
 		t.Errorf("opened for writing while it is kept: %v, want that it is held", err)
 	}
 	release()
-	again, err := warehouse.Open(t.Context(), path, warehouse.Update)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(warehouse.Open(t.Context(), path, warehouse.Update))(t)
 	again.Close()
 }
 
@@ -476,31 +408,21 @@ func TestATornLogEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alive.DB().Exec(warehousetest.Traces); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(alive.DB().Exec(warehousetest.Traces))(t)
 	var killed [2][]byte // the file and its log at an instant within the transaction
 	for i, name := range []string{path, path + ".wal"} {
 		if killed[i], err = os.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := alive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, killed[0], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, alive.Close())
+	must.Do(t, os.WriteFile(path, killed[0], 0o600))
+	must.Do(t, os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600))
 	w, err := warehouse.Open(t.Context(), path, warehouse.Update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if log, err := os.Stat(path + ".wal"); err == nil {
 		t.Errorf("there is still a log of %d bytes", log.Size())
 	}

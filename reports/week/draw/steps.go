@@ -18,7 +18,7 @@ type tokenTime struct {
 	upTo                                  [][]float64 // sum of the terms up to each, hour by hour
 	out                                   []int       // hours out of the band
 	hours                                 int         // with data
-	worst                                 float64     // measured over predicted
+	worst, worstOut                       float64     // measured over predicted: of all hours, and of those out of their band
 	batch                                 [2]float64
 }
 
@@ -52,6 +52,7 @@ func tokenTimeOf(r *week.Report) tokenTime {
 			t.worst = math.Max(t.worst, st.Measured/st.Predicted)
 		}
 		if st.IsOut {
+			t.worstOut = math.Max(t.worstOut, st.Measured/st.Predicted)
 			t.out = append(t.out, i)
 		}
 		for _, term := range st.Terms {
@@ -83,8 +84,8 @@ func (t tokenTime) title(r *week.Report) string {
 		where = ""
 	}
 	return claim(
-		fmt.Sprintf("Time per token left its band in %d of %d hours%s, up to %s× the prediction", len(t.out), t.hours, where, show.Figures(t.worst)),
-		fmt.Sprintf("Time per token left its band in %d of %d hours, up to %s× the prediction", len(t.out), t.hours, show.Figures(t.worst)))
+		fmt.Sprintf("Time per token left its band in %d of %d hours%s, up to %s× the prediction", len(t.out), t.hours, where, show.Figures(t.worstOut)),
+		fmt.Sprintf("Time per token left its band in %d of %d hours, up to %s× the prediction", len(t.out), t.hours, show.Figures(t.worstOut)))
 }
 
 func (t tokenTime) soft(r *week.Report) string {

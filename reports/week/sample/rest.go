@@ -120,7 +120,7 @@ func (p plan) capacity() week.Basis {
 		return week.Basis{Sentence: "Nothing says what a replica handles: no search fits this deployment and it could not be rehearsed."}
 	}
 	b := week.Basis{Kind: p.basis, RatePerS: ptr(replicaRate), LowRatePerS: ptr(lowReplicaRate), HighRatePerS: ptr(highReplicaRate), Binding: "p99 ttft_from_due",
-		Correction: ptr(0.992), Rehearsals: 7, AllowedRatio: ptr(0.01), WindowRatePerS: ptr(6.83), Constants: hash("constants")[:12],
+		Correction: ptr(0.992), Rehearsals: 7, AnchorWeek: "2026-W45", AllowedRatio: ptr(0.01), WindowRatePerS: ptr(6.83), Constants: hash("constants")[:12],
 		Fleets: []fleet.Fleet{{Replicas: 1, Ratio: 0.93}, {Replicas: 2, Ratio: 0.96}, {Replicas: 4, Ratio: 1}, {Replicas: 6, Ratio: 1}, {Replicas: 8, Ratio: 1}}}
 	for rate := 5.5; rate < 10.6; rate += 0.25 {
 		missed := 0.01 * math.Exp((rate-8.41)*1.25)

@@ -69,8 +69,8 @@ With --points the measurements are the rows of a CSV instead, as "predict
 
 Examples:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle
-  tidemark calibrate --plan c.jsonl.zst --gpu H100 --model llama-3.1-8b
-  tidemark calibrate --points points.csv --gpu H100 --model llama-3.1-8b`,
+  tidemark calibrate --plan c.jsonl.zst --gpu H100 --catalog-model llama-3.1-8b
+  tidemark calibrate --points points.csv --gpu H100 --catalog-model llama-3.1-8b`,
 		Flags: f.TableFlags(append(
 			f.Deployment.Flags(),
 			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not", Destination: &f.points},
@@ -128,13 +128,7 @@ func (f *calibrateFlags) writePlan(ctx context.Context, w *warehouse.Warehouse) 
 	if err != nil {
 		return err
 	}
-	header, err := plan.Write(f.plan, plan.Header{Source: "calibration"}, plan.Choices{Mode: schedule.Open}, func(yield func(plan.Request, error) bool) {
-		for _, r := range requests {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	})
+	header, err := plan.Write(f.plan, plan.Header{Source: "calibration"}, plan.Choices{Mode: schedule.Open}, plan.Each(requests))
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}

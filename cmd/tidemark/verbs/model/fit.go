@@ -44,7 +44,7 @@ those of the catalogue: --weights, --kv-tokens. Exits 1 where no request
 fits.
 
 Example:
-  tidemark predict fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
+  tidemark predict fit --gpu H200 --catalog-model llama-3.1-70b --quantization fp8 --tokens 6000`,
 		Flags: f.TableFlags(append(f.Deployment.Flags(),
 			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048, Destination: &f.Tokens, Action: kit.AtLeastOne[int64]("tokens")},
 			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`", Destination: &f.OutputTokens},
@@ -61,10 +61,10 @@ Example:
 // run prints the sum in any case. Where the model does not fit, the error comes after
 // the table and names the nearest change that would help.
 func (f *fitFlags) run() error {
-	if err := f.NoArguments("name GPU and model by --gpu and --model"); err != nil {
+	if err := f.NoArguments("name GPU and model by --gpu and --catalog-model"); err != nil {
 		return err
 	}
-	if err := f.Require("gpu", "model"); err != nil {
+	if err := f.Require("gpu", "catalog-model"); err != nil {
 		return err
 	}
 	if f.kvTokens > 0 {

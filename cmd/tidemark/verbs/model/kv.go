@@ -6,7 +6,7 @@ package model
 //	2 * layers * KV heads * head size * bytes of an element   per token
 //
 // analysis.KVCosts knows grouped queries, latent caches (MLA), sliding windows and
-// linear layers; the formula knows none of them. With --model and --heads both
+// linear layers; the formula knows none of them. With --catalog-model and --heads both
 // appear, so that a published sum can be checked against the model.
 //
 // Exit codes: 0; 2 for flags that contradict each other or an unknown model.
@@ -45,13 +45,13 @@ Models with grouped queries have fewer KV heads than heads, a latent cache
 time that reading takes in each step.
 
 Example:
-  tidemark predict kv --model llama-3.1-70b --tokens 2048
+  tidemark predict kv --catalog-model llama-3.1-70b --tokens 2048
   tidemark predict kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
 		Flags: f.TableFlags(append(f.Deployment.Flags(),
 			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048), Destination: &f.tokens},
 			&cli.IntFlag{Name: "heads", Usage: "use the plain formula with `N` KV heads, not the model's", Destination: &f.heads, Action: kit.AtLeastOne[int]("heads")},
-			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers", Destination: &f.layers, Action: kit.AtLeastOne[int]("layers")},
-			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head", Destination: &f.headDim, Action: kit.AtLeastOne[int]("head-dim")},
+			&cli.IntFlag{Name: "layers", Usage: "of a model without --catalog-model: `N` layers", Destination: &f.layers, Action: kit.AtLeastOne[int]("layers")},
+			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --catalog-model: `N` numbers a head", Destination: &f.headDim, Action: kit.AtLeastOne[int]("head-dim")},
 		)...),
 		Action: f.Do(f.run),
 	}
@@ -60,22 +60,22 @@ Example:
 // run decides between a model of the catalogue and the plain formula. The formula needs
 // all three of --layers, --heads and --head-dim.
 func (f *kvFlags) run() error {
-	if err := f.NoArguments("name the model by --model"); err != nil {
+	if err := f.NoArguments("name the model by --catalog-model"); err != nil {
 		return err
 	}
 	isPlain := f.layers > 0 || f.headDim > 0
 	flag := f.First("catalog_model")
 	switch {
 	case isPlain && flag != "":
-		return hint.Misuse("predict kv: --%s wants --model", flag)
+		return hint.Misuse("predict kv: --%s wants --catalog-model", flag)
 	case isPlain && f.Said.CatalogModel != "":
-		return hint.Misuse("predict kv: --layers and --head-dim are of a model without --model")
+		return hint.Misuse("predict kv: --layers and --head-dim are of a model without --catalog-model")
 	case isPlain && !(f.layers > 0 && f.headDim > 0 && f.heads > 0):
-		return hint.Misuse("predict kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
+		return hint.Misuse("predict kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --catalog-model")
 	case f.heads > 0 && f.Said.KVCacheDtype != "":
 		return hint.Misuse("predict kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
-		if err := f.Require("model"); err != nil {
+		if err := f.Require("catalog-model"); err != nil {
 			return err
 		}
 	}

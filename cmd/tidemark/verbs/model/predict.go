@@ -55,7 +55,7 @@ Exits 1 where the model does not fit. "predict fit" says how many requests
 fit, "predict kv" what a context costs, "predict queue" what a queue does.
 
 Examples:
-  tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
+  tidemark predict --gpu H200 --catalog-model llama-3.1-70b --quantization fp8 --concurrency 64
   tidemark predict --points points.csv --csv > predicted.csv`,
 		Flags:  f.TableFlags(append(f.Deployment.Flags(), f.loadFlags()...)...),
 		Action: f.Do(f.run),
@@ -102,7 +102,7 @@ func (f *predictFlags) run() error {
 	case f.parameters != "":
 		return f.weightsAlone(point)
 	}
-	if err := f.Require("gpu", "model"); err != nil {
+	if err := f.Require("gpu", "catalog-model"); err != nil {
 		return err
 	}
 	if point.Clients == 0 && point.RequestsPerS == 0 {
@@ -146,7 +146,7 @@ func whatToDo(why string) string {
 // of a single prediction, which have defaults.
 func (f *predictFlags) point() (p analysis.Point, err error) {
 	for _, pair := range [][2]string{
-		{"points", "parameters"}, {"parameters", "model"},
+		{"points", "parameters"}, {"parameters", "catalog-model"},
 		{"concurrency", "request-rate"}, // a closed loop has clients, an open one has a rate
 		{"static-batch", "concurrency"}, {"static-batch", "request-rate"},
 		{"acceptance-rate", "acceptance-length"},
@@ -182,7 +182,7 @@ func (f *predictFlags) weightsAlone(p analysis.Point) error {
 		return hint.Misuse("predict: --parameters %s: not a number of parameters", f.parameters).Hint("8B, 70e9, 1.5T")
 	}
 	if flag := f.Given("concurrency", "request-rate", "static-batch", "input-tokens", "output-tokens", "cached-tokens", "num-speculative-tokens", "acceptance-rate", "acceptance-length"); flag != "" {
-		return hint.Misuse("predict: --%s is of a load, and --parameters is of weights alone", flag).Hint("leave it out, or name --gpu and --model instead of --parameters")
+		return hint.Misuse("predict: --%s is of a load, and --parameters is of weights alone", flag).Hint("leave it out, or name --gpu and --catalog-model instead of --parameters")
 	}
 	if p.GPU == "" && p.HBMBytesPerS == 0 {
 		return hint.Misuse("predict: --parameters needs --hbm-bandwidth or --gpu")
@@ -199,7 +199,7 @@ func (f *predictFlags) weightsAlone(p analysis.Point) error {
 		f.Remark("Weights over peak bandwidth: %s GB over %s GB/s are %.2f ms a token, %.1f tokens/s of one stream.",
 			kit.Gigabytes(row.Number("weight_bytes")), kit.Gigabytes(row.Number("hbm_bytes_per_s")), 1e3*row.Number("weights_over_peak_s"), row.Number("tokens_per_s"))
 		f.Remark("That is one term and no prediction: KV cache, arithmetic, layers, links, host and the prompts of others are left out, " +
-			"and no GPU reaches its peak. With --gpu and --model there is one.")
+			"and no GPU reaches its peak. With --gpu and --catalog-model there is one.")
 		return nil
 	})
 }

@@ -12,7 +12,7 @@ package model
 //
 // predict queue RUN and predict queue TRACE: arrivals as they were measured. A run also has its service
 // times. A trace has arrivals only, so its prompts are timed by the bandwidth model
-// (--gpu, --model) or all take one --service-time.
+// (--gpu, --catalog-model) or all take one --service-time.
 //
 // The last row of each stage serves the same requests one by one. It needs no formula,
 // and its distance from the formulas shows what bursts and ramps cost.
@@ -57,7 +57,7 @@ func QueueCommand() *cli.Command {
 		Usage:     "what a queue does, by formula and event by event",
 		ArgsUsage: "[RUN | TRACE]",
 		Description: `From numbers; or from a run, with its measured arrivals and service times;
-or from a trace on a deployment (--gpu, --model) or at a --service-time.
+or from a trace on a deployment (--gpu, --catalog-model) or at a --service-time.
 Utilization is offered load over capacity, not how busy a GPU looks.
 
 Example:
@@ -327,14 +327,14 @@ func (f *queueFlags) measuredQueues(ctx context.Context, w *warehouse.Warehouse,
 	case err != nil:
 		return nil, err
 	case isRun && (isNamed || f.serviceTime > 0):
-		return nil, hint.Misuse("predict queue: a run has its own deployment; leave --gpu, --model and --service-time out")
+		return nil, hint.Misuse("predict queue: a run has its own deployment; leave --gpu, --catalog-model and --service-time out")
 	case (isRun || isNamed) && f.Given("servers", "service-cv") != "":
 		return nil, hint.Misuse("predict queue: --%s goes with --service-time; here the service is measured or modelled", f.Given("servers", "service-cv")).Hint("leave it out")
 	case isRun:
 		return analysis.QueuesOfRun(ctx, w.DB(), name)
 	case isNamed == (f.serviceTime > 0):
 		return nil, hint.Misuse("predict queue: the trace %s has arrivals and no service times", name).
-			Hint("give --gpu and --model for the prompts' own times, or one --service-time")
+			Hint("give --gpu and --catalog-model for the prompts' own times, or one --service-time")
 	case isNamed:
 		queue, err := analysis.QueueOfSource(ctx, w.DB(), name, d)
 		return []analysis.MeasuredQueue{queue}, err

@@ -54,12 +54,12 @@ func WhatIfCommand() *cli.Command {
 		ArgsUsage: "RUN | SOURCE | PROFILE | PLAN",
 		Description: `Predicts before a GPU is rented. Several values, separated by commas, make a
 row each, in all combinations. For a run the base is what it ran on, and
-what it measured is shown too; other traffic needs --gpu and --model. Exits
+what it measured is shown too; other traffic needs --gpu and --catalog-model. Exits
 1 where no row has an answer or, with --slo, none meets it.
 
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
-  tidemark what-if azure-code --gpu H200 --model llama-3.1-70b --replicas 1,2,4`,
+  tidemark what-if azure-code --gpu H200 --catalog-model llama-3.1-70b --replicas 1,2,4`,
 		Flags:  f.TableFlags(slices.Concat(f.gridFlags(), f.ownFlags(), kit.Without(f.Choices.Flags(), "mode"))...),
 		Action: f.Do(f.run),
 	}
@@ -106,6 +106,9 @@ func (f *whatIfFlags) run() error {
 			return hint.AsMisuse(err)
 		}
 		f.isRehearsed = f.isRehearsed || !f.isFormula
+	}
+	if f.IsGiven("without-class") && f.withoutClass == "" {
+		return hint.Misuse("what-if: --without-class names no class").Hint("write the class, or leave the flag out")
 	}
 	f.isRehearsed = f.isRehearsed || f.withoutClass != ""
 	if f.isRehearsed && f.isFormula {
@@ -387,7 +390,7 @@ func (f *whatIfFlags) measuredRows(ctx context.Context, w *warehouse.Warehouse, 
 // withoutEnvironment is the error for a run that recorded no deployment.
 func withoutEnvironment(run string) error {
 	return hint.Misuse("what-if: run %s: its deployment is not known", run).
-		Hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
+		Hint("name --gpu and --catalog-model; the next replay with --gpu and --catalog-model keeps them in its run.json")
 }
 
 // whatIfVerdict is exit code 1 where no row has an answer, or an SLO was given that none keeps to.
@@ -444,11 +447,7 @@ func deploymentChanges() (changes []gridChange) {
 		if f.Name == "max_model_len" {
 			continue
 		}
-		flag := f.Flag
-		if f.Name == "catalog_model" {
-			flag = "model"
-		}
-		changes = append(changes, gridChange{flag, f.Usage, f.Label, func(s *analysis.Scenario, value string) error {
+		changes = append(changes, gridChange{f.Flag, f.Usage, f.Label, func(s *analysis.Scenario, value string) error {
 			if err := f.Set(&s.Deployment, value); err != nil {
 				return err
 			}
@@ -467,7 +466,7 @@ func (f *whatIfFlags) gridFlags() (flags []cli.Flag) {
 	for i, change := range gridChanges {
 		flags = append(flags, &cli.StringFlag{Name: change.flag, Usage: change.usage, Destination: &f.grid[i]})
 	}
-	return flags
+	return kit.WithOldNames(flags)
 }
 
 // valuesOf are what a flag lists.
@@ -513,7 +512,7 @@ func (f *whatIfFlags) startFrom(base *analysis.Scenario, grid []dimension, t tra
 	if t.run != nil {
 		return withoutEnvironment(t.name)
 	}
-	return f.Require("gpu", "model")
+	return f.Require("gpu", "catalog-model")
 }
 
 // rowsOfGrid are all values with each other, after the base; each says in what it differs. ranThere: the base is how

@@ -8,8 +8,11 @@ package read
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -62,7 +65,7 @@ func (f *schemaFlags) run() error {
 	if f.stable {
 		return printStable(&f.Call, name)
 	}
-	return f.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.asking(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := answers.Schema(ctx, w.DB(), name)
 		switch {
 		case err != nil:
@@ -74,12 +77,25 @@ func (f *schemaFlags) run() error {
 	})
 }
 
+// asking gives a function the warehouse, or where there is none an empty one in memory: it has the same relations.
+func (f *schemaFlags) asking(use func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(f.Warehouse); !errors.Is(err, fs.ErrNotExist) || f.IsGiven("warehouse") {
+		return f.Answering(use)
+	}
+	w, err := warehouse.Open(f.Context, warehouse.Memory, warehouse.ReadWrite)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return w.Explain(use(f.Context, w))
+}
+
 // find prints what has the word that is searched for.
 func (f *schemaFlags) find(name string) error {
 	if name != "" || f.stable {
 		return hint.Misuse("schema: --search looks through everything").Hint("leave out %s", cmp.Or(name, "--stable"))
 	}
-	return f.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+	return f.asking(func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := answers.Search(ctx, w.DB(), f.search, f.words())
 		if err != nil || f.IsForPrograms() {
 			return f.PrintAnswer(table, err)

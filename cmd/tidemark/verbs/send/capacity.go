@@ -65,12 +65,11 @@ func CapacityCommand() *cli.Command {
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends a few short runs, each at a multiple of the recorded traffic, and fits a
 model of the server to them. The answer is for the window of traffic that is
-asked about. Without --base-url the model alone answers, in seconds, and --model
-is the catalogue's. The search keeps its state in a file: the same command goes
+asked about. Without --base-url the model alone answers, in seconds. The search keeps its state in a file: the same command goes
 on after a kill. Exits 1 where no limit was found within --budget.
 
 Example:
-  tidemark capacity azure-conv --slo slo.yaml --gpu H100 --model llama-3.1-8b
+  tidemark capacity azure-conv --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b
   tidemark capacity azure-conv --slo slo.yaml --from +10m --until +20m \
     --base-url http://gpu1:8000 --model llama --gpu H100 \
     --catalog-model llama-3.1-8b`,
@@ -116,6 +115,7 @@ func (f *capacityFlags) run() error {
 			return s.finish(*answer)
 		}
 		s.earlier = live.Resumable(events, s.question.MaxLatenessS)
+		tellFaults(&s.Call, s.Runs)
 	}
 	if s.question.Twin.StepTime == nil {
 		if f.isDry {

@@ -76,13 +76,20 @@ var ofServers = []string{"route", "endpoint", "body", "drain-timeout", "api-key-
 
 // check refuses flags that contradict each other, and gives the precision as a share.
 func (f *capacityFlags) check() (precision float64, err error) {
-	if err := f.Require("slo", "model"); err != nil {
+	if err := f.Require("slo"); err != nil {
 		return 0, err
 	}
 	if !f.isLive() {
-		f.Said.CatalogModel = cmp.Or(f.Said.CatalogModel, f.To.Model)
+		if f.Said.CatalogModel == "" && f.To.Model != "" {
+			f.Tell("capacity: without --base-url, --model is now --catalog-model; the next version no longer knows the old name")
+			f.Said.CatalogModel = f.To.Model
+		}
+		f.To.Model = f.Said.CatalogModel
 		if f.Said.GPU == "" {
 			return 0, hint.Misuse("capacity: neither --base-url nor --gpu is given").Hint("name a server to measure, or a GPU to rehearse on")
+		}
+		if f.Said.CatalogModel == "" {
+			return 0, f.Require("catalog-model")
 		}
 		if flag := f.Given(ofServers...); flag != "" {
 			return 0, hint.Misuse("capacity: --%s is for a server, and a rehearsal sends nothing", flag).Hint("name the server with --base-url, or leave it out")
@@ -90,6 +97,8 @@ func (f *capacityFlags) check() (precision float64, err error) {
 		if f.To.Cache == "reset" {
 			return 0, hint.Misuse("capacity: --cache reset is for a server, and a rehearsal begins with an empty cache").Hint("leave it out, or take --cache cold")
 		}
+	} else if err := f.Require("model"); err != nil {
+		return 0, err
 	} else if flag := f.Given("replicas", "routing"); flag != "" {
 		return 0, hint.Misuse("capacity: --%s is for a rehearsal; servers that are named take turns", flag).Hint("--base-url again for each replica, or leave --base-url out")
 	}
@@ -157,7 +166,7 @@ func (s *search) ready() error {
 	defer drop()
 	if engine.StepTime == nil {
 		if !s.isLive() {
-			return hint.Misuse("capacity: a rehearsal needs --gpu and --model of the catalogue")
+			return hint.Misuse("capacity: a rehearsal needs --gpu and --catalog-model")
 		}
 		if named != nil {
 			return hint.Misuse("capacity: --gpu and --catalog-model go together").

@@ -87,7 +87,6 @@ func (s *search) onServer() (capacity.Answer, error) {
 	if program := s.before; program != "" {
 		s.server.Before = func(ctx context.Context, scale float64) error { return before(ctx, &s.Call, program, scale) }
 	}
-	tellFaults(&s.Call, s.Runs)
 	var told sync.Map // each run finds the same
 	s.server.Settings.Tell = func(text string) {
 		if _, isTold := told.LoadOrStore(text, true); !isTold {

@@ -55,8 +55,8 @@ prefill, preemption), with the step times of predict. Each replica is an engine
 of its own.
 
 Example:
-  tidemark rehearse azure-conv --gpu H100 --model llama-3.1-8b
-  tidemark rehearse azure-conv --scale 2 --replicas 2 --gpu H100 --model llama-3.1-8b --keep`,
+  tidemark rehearse azure-conv --gpu H100 --catalog-model llama-3.1-8b
+  tidemark rehearse azure-conv --scale 2 --replicas 2 --gpu H100 --catalog-model llama-3.1-8b --keep`,
 		Flags: f.TableFlags(slices.Concat(choices, f.Deployment.Flags(choices...), []cli.Flag{
 			&cli.Float64Flag{Name: "scale", Usage: "`2` times as much traffic: whole sessions are cloned or left out", Destination: &f.scale},
 			&cli.IntFlag{Name: "replicas", Usage: "`N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
@@ -100,7 +100,7 @@ func (f *rehearseFlags) run() error {
 
 // check refuses flags that contradict each other before a plan is drawn.
 func (f *rehearseFlags) check(what string) error {
-	if err := f.Require("gpu", "model"); err != nil {
+	if err := f.Require("gpu", "catalog-model"); err != nil {
 		return err
 	}
 	if flag := f.Given("name", "note", "runs"); flag != "" && !f.isKept {

@@ -49,7 +49,7 @@ every token leaves at an exactly known time, to test clients; GET /sim/truth
 tells when each answer's first and last token really left.
 
 Example:
-  tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
+  tidemark simulate --gpu H200 --catalog-model llama-3.1-70b --quantization fp8`,
 		Flags: slices.Concat(f.Deployment.Flags(), []cli.Flag{
 			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)", Destination: &f.servedName},
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1", Destination: &f.host},
@@ -64,7 +64,7 @@ Example:
 }
 
 func (f *simulateFlags) run() error {
-	if err := f.NoArguments("name the model by --model"); err != nil {
+	if err := f.NoArguments("name the model by --catalog-model"); err != nil {
 		return err
 	}
 	if f.port < 0 || f.port > 65535 {

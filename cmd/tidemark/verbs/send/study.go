@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
@@ -106,7 +106,7 @@ func (f *studyFlags) run() error {
 	if err := s.model(); err != nil {
 		return err
 	}
-	result := study.Result{Schema: "tidemark.study-result/1", Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, At: file.At, Band: s.band, Version: kit.Version}
+	result := study.Result{Schema: study.ResultSchema, Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, At: file.At, Band: s.band, Version: kit.Version}
 	if err := s.take(&result); err != nil {
 		return err
 	}
@@ -217,10 +217,8 @@ func (s *studying) row(step study.Step, c study.Configuration) (row study.Row, e
 
 // rehearsals are the repeats of a configuration without a server, as many at a time as there are cores.
 func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelledOf) ([]study.Measure, error) {
-	repeats, failed := make([]study.Measure, step.Repeats), make([]error, step.Repeats)
-	began, n := time.Now(), 0
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
+	repeats, began := make([]study.Measure, step.Repeats), time.Now()
+	var todo []func() error
 	var adding sync.Mutex
 	for repeat := range step.Repeats {
 		at := study.Place{Configuration: c.Name, Repeat: repeat}
@@ -239,31 +237,26 @@ func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelled
 		if err != nil {
 			return nil, err
 		}
-		n++
-		all.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			failed[repeat] = func() (err error) {
-				if !isThere {
-					if answer, err = capacity.Rehearse(s.Context, q); err != nil {
-						return err
-					}
-					adding.Lock()
-					s.answers.Add(key, q, m.Deployment, drawn.header.Window, answer)
-					adding.Unlock()
-				}
-				if repeats[repeat], err = study.OfRehearsal(s.Context, q, answer, s.file.At, m.usdPerHour); err != nil {
+		todo = append(todo, func() (err error) {
+			if !isThere {
+				if answer, err = capacity.Rehearse(s.Context, q); err != nil {
 					return err
 				}
-				return s.log.Measured(at, repeats[repeat])
-			}()
+				adding.Lock()
+				s.answers.Add(key, q, m.Deployment, drawn.header.Window, answer)
+				adding.Unlock()
+			}
+			if repeats[repeat], err = study.OfRehearsal(s.Context, q, answer, s.file.At, m.usdPerHour); err != nil {
+				return err
+			}
+			return s.log.Measured(at, repeats[repeat])
 		})
 	}
-	all.Wait()
-	if n > 0 {
-		s.Tell("%s: %s rehearsed in %s", c.Name, show.Things(n, "repeat", "repeats"), show.Duration(time.Since(began).Seconds()))
+	err := parallel.Do(len(todo), func(i int) error { return todo[i]() })
+	if len(todo) > 0 {
+		s.Tell("%s: %s rehearsed in %s", c.Name, show.Things(len(todo), "repeat", "repeats"), show.Duration(time.Since(began).Seconds()))
 	}
-	return repeats, errors.Join(failed...)
+	return repeats, err
 }
 
 // earlier is the answer of the warehouse, if it has one.
@@ -330,14 +323,19 @@ func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour
 
 // keep puts the study, and what it rehearsed, into the warehouse if there is one.
 func (s *studying) keep(result study.Result) error {
-	if _, err := os.Stat(s.Warehouse); err != nil {
-		return nil
-	}
-	err := s.WithWarehouse(s.Context, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return keepResult(&s.Call, func(ctx context.Context, w *warehouse.Warehouse) error {
 		return errors.Join(s.answers.Keep(ctx, w), result.Keep(ctx, w, s.file, time.Now()))
 	})
+}
+
+// keepResult calls keep with the warehouse, if there is one and no other process holds it.
+func keepResult(c *kit.Call, keep func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(c.Warehouse); err != nil {
+		return nil
+	}
+	err := c.WithWarehouse(c.Context, warehouse.ReadWrite, keep)
 	if errors.Is(err, warehouse.ErrHeld) {
-		s.Tell("%v; the study is not in the warehouse: the same command keeps it", err)
+		c.Tell("%v; the result is not in the warehouse: the same command keeps it", err)
 		return nil
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/study"
 	"tidemark/analysis/tune"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
@@ -235,6 +236,13 @@ type tunedRow struct {
 func (f *tuneFlags) say(file tune.File, rows []tune.Row) error {
 	knee := slices.IndexFunc(rows, func(r tune.Row) bool { return r.IsKnee })
 	counts := tune.Rejected(rows)
+	said := noneKeeps
+	if knee >= 0 {
+		said = f.advice(rows, knee)
+	}
+	if err := f.keep(file, rows, nil, "rehearsed", said); err != nil {
+		return err
+	}
 	if f.JSON {
 		out := forPrograms(file, rows)
 		if knee >= 0 {
@@ -255,12 +263,21 @@ func (f *tuneFlags) say(file tune.File, rows []tune.Row) error {
 	if beyond := tune.Beyond(rows); beyond > 0 && !f.isAll {
 		f.Remark("%s, by a short rehearsal of the busiest minute; --all lists them.", show.Things(beyond, "candidate takes less", "candidates take less"))
 	}
-	if knee < 0 {
-		f.Remark("No candidate keeps the SLO at any load.")
-		return tuneExit(knee)
-	}
-	f.Remark("%s", f.advice(rows, knee))
-	return nil
+	f.Remark("%s", said)
+	return tuneExit(knee)
+}
+
+const noneKeeps = "No candidate keeps the SLO at any load."
+
+// keep puts what was found into the warehouse, where it is shown beside studies.
+func (f *tuneFlags) keep(file tune.File, rows []tune.Row, measured []tune.Finisher, origin, said string) error {
+	return keepResult(&f.Call, func(ctx context.Context, w *warehouse.Warehouse) error {
+		slo, err := analysis.ReadSLO(file.SLO)
+		if err != nil {
+			return err
+		}
+		return study.OfTuning(file, slo, rows, measured, origin, said, kit.Version).Keep(ctx, w, study.File{Asked: file.Asked}, time.Now())
+	})
 }
 
 // forPrograms is stage one without what to set.

@@ -47,6 +47,10 @@ type racedRow struct {
 func (t *tuning) say(rows []tune.Row, ended string) error {
 	finished := t.race.Finish()
 	knee := slices.IndexFunc(finished, func(f tune.Finisher) bool { return f.IsKnee })
+	said := t.verdict(finished, knee)
+	if err := t.keep(t.file, rows, finished, t.race.Origin(), said); err != nil {
+		return err
+	}
 	if t.JSON {
 		out := forPrograms(t.file, rows)
 		if knee >= 0 {
@@ -74,7 +78,7 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 		t.Remark("%s may be better and had no start: a larger budget has room for them.", show.Things(n, "candidate", "candidates"))
 	}
 	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries), "start", "starts"), ended)
-	t.Remark("%s", t.verdict(finished, knee))
+	t.Remark("%s", said)
 	return t.exit()
 }
 
@@ -84,7 +88,7 @@ func (t *tuning) verdict(finished []tune.Finisher, knee int) string {
 	case tune.NoneServed:
 		return "No start served."
 	case tune.NoneKeeps:
-		return "No candidate keeps the SLO at any load."
+		return noneKeeps
 	}
 	best, text := finished[knee], "keep the deployment as it is"
 	if flags := strings.Join(best.Flags(), " "); !best.IsBaseline && flags != "" {

@@ -57,6 +57,7 @@ func (f *tuneFlags) prepare(file tune.File, a asked) (*tuning, error) {
 	if t.log, err = tune.OpenLog(t.journal, file, f.isFresh, time.Now); err != nil {
 		return nil, err
 	}
+	tellFaults(&f.Call, f.Runs)
 	if err = t.stopLeft(); err == nil && !t.log.IsFinished {
 		err = t.command(nil, replay.Settings{}).CheckFree(f.Context)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -47,14 +48,9 @@ func Template(path string) error {
 // Each test has its own, because a file has one writer.
 func File(t testing.TB) string {
 	t.Helper()
-	content, err := empty()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(empty())(t)
 	path := filepath.Join(t.TempDir(), "w.duckdb")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -64,10 +60,7 @@ func File(t testing.TB) string {
 // processes that tests start use all cores, as a user's do.
 func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(context.Background(), File(t), warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(context.Background(), File(t), warehouse.ReadWrite))(t)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -86,12 +79,8 @@ func Put(t testing.TB, w *warehouse.Warehouse, statements ...string) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	if err := ForgetKnown(w.DB(), statements...); err != nil {
-		t.Fatal(err)
-	}
-	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ForgetKnown(w.DB(), statements...))
+	must.Do(t, warehouse.Refresh(context.Background(), w.DB()))
 }
 
 // ForgetKnown has the next refresh work out anew what is known of GPUs and kernels where the statements change a seed. Elsewhere only a new
