@@ -33,6 +33,7 @@ type Comparison struct {
 	Unusable      []string // why figures of a run are not those of the planned load: "run-3: invalid: ..."
 	Failed        []string // ids of the runs of these that are valid, in which too many requests failed
 
+	isReset  bool      // before each run the servers' prefix caches were emptied, or its prompts kept apart
 	isPaired bool      // each repeat of one side was sent the plan of that of the other side in the same place
 	freedoms []float64 // of the interval of each row of Results, see Interval
 }
@@ -81,7 +82,10 @@ func Compare(ctx context.Context, db *sql.DB, before, after []string) (Compariso
 	if err := c.pair(ctx, db); err != nil {
 		return c, err
 	}
-	var err error
+	err := db.QueryRowContext(ctx, "select bool_and(coalesce(cache_method <> 'none', false)) from staging.runs where list_contains(string_split(?, ','), run_id)", list(all)).Scan(&c.isReset)
+	if err != nil {
+		return c, fmt.Errorf("compare: %w", err)
+	}
 	if c.Settings, err = askFor(ctx, "compare", db, settingsQuery, list(c.Before), list(c.After), c.isPaired); err != nil {
 		return c, err
 	}
@@ -344,7 +348,11 @@ func (c Comparison) FirstLine() string {
 func (c Comparison) cache() []string {
 	for _, row := range c.Settings.Records() {
 		if row["setting"] == "cached_prompt_ratio" {
-			return []string{fmt.Sprintf("the server had %s of the prompt tokens in its cache, then %s (replay --cache reset empties it first)", percents(row["value"]), percents(row["other_value"]))}
+			why := "replay --cache reset empties it first"
+			if c.isReset {
+				why = "no run found what was there before it"
+			}
+			return []string{fmt.Sprintf("the server had %s of the prompt tokens in its cache, then %s (%s)", percents(row["value"]), percents(row["other_value"]), why)}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ package analysis
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -52,6 +53,11 @@ func TestTheCacheIsSaid(t *testing.T) {
 	if got := c.FirstLine(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	c.isReset = true // an experiment resets the cache before each row: what differs came from the run's own prompts
+	if got, want := c.FirstLine(), strings.Replace(want, "replay --cache reset empties it first", "no run found what was there before it", 1); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c.isReset = false
 	c.Unusable = []string{"run-1: invalid: p99 lateness 58.0 ms is above 10.0 ms"}
 	if got, want := c.FirstLine(), "1 run is invalid or failed, so this shows nothing: "+want; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

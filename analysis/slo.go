@@ -67,7 +67,7 @@ type SLOCost struct {
 func ReadSLO(path string) (SLO, error) {
 	text, err := userfile.ReadAll(path)
 	if err != nil {
-		return SLO{}, hint.Errorf("slo %s: %w", path, errors.Unwrap(err)).Hint("name the file of an SLO")
+		return SLO{}, hint.Errorf("slo %s: %w", path, errors.Unwrap(err)).Hint("name the file of an SLO: its objectives are written as {metric: ttft_from_due, percentile: 99, at_most: 1s}; the README has one")
 	}
 	slo, err := parseSLO(text)
 	if err != nil {
