@@ -80,7 +80,7 @@ with listed as (
         verb || ' of ' || source_name as title,
         replace(outcome, '_', ' ') as note,
         origin,
-        searched_on as about,
+        searched_on || if(replicas > 1, ', ' || replicas || ' replicas', '') as about,
         answered_at as happened_at,
         rate_per_s,
         rate_low_per_s,
@@ -92,7 +92,7 @@ with listed as (
     select
         'Studies' as section,
         study as title,
-        any_value(headline) as note,
+        rtrim(any_value(headline), '.') as note,
         count(*) || if(count(*) = 1, ' configuration', ' configurations') as about,
         max(finished_at) as happened_at,
         strftime(max(finished_at) at time zone 'UTC', '%Y%m%d%H%M%S') as newest

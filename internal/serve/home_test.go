@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -68,6 +69,13 @@ func TestHomeListsWhatThereIsToRead(t *testing.T) {
 	}
 	if first := shown.Sections[0].Items[0]; first.Title != "A page" || first.At != "2026-11-28 03:43 +00:00" {
 		t.Errorf("a page of the folder is %+v", first)
+	}
+	if got := shown.Sections[3].Items[0].Note; !strings.Contains(got, "H100 x1, 2 replicas") {
+		t.Errorf("the rate of two replicas is shown as %q", got)
+	}
+	studies := shown.Sections[4].Items
+	if got := fmt.Sprintf("%+v", studies[0]); len(studies) != 2 || got != "{Title:tune chat Note:set: --max-num-seqs 128; 21.0 requests/s; nothing was sent; 2 configurations At:2026-11-28 10:40 +00:00 Href:}" {
+		t.Errorf("of %d studies the newest is %s, want what tune found", len(studies), got)
 	}
 	for _, section := range shown.Sections {
 		t.Logf("%s: %+v", section.Name, section.Items)
