@@ -4,7 +4,9 @@
     db = tidemark.connect()                        # $TIDEMARK_URL and $TIDEMARK_TOKEN; or an address, or a warehouse's file
     db.ask("from marts.runs where started_at > $since::timestamptz", since="2026-11-16")
     db.runs()
-    db.predict(gpu="H100", model="llama-3.1-8b", concurrency=64)
+    db.predict(gpu="H100", catalog_model="llama-3.1-8b", concurrency=64)
+
+Without a connection of their own, tidemark.ask, tidemark.runs and tidemark.predict use the newest one, or make the default one.
 
 Answers are pandas frames; as_="polars" and as_="arrow" give others. Quantities are in base units: db.units says those of the
 columns of the last answer, as do frame.attrs["units"] (pandas) and the metadata of each field (Arrow).
@@ -28,7 +30,7 @@ import threading
 import urllib.error
 import urllib.request
 
-__all__ = ["Connection", "Error", "connect"]
+__all__ = ["Connection", "Error", "ask", "connect", "predict", "runs"]
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -65,13 +67,13 @@ class Connection:
         """The runs, the newest first."""
         return self.ask("from marts.runs order by started_at desc", as_)
 
-    def predict(self, gpu, model, concurrency=None, request_rate=None, input_tokens=1000, output_tokens=500, cached_tokens=0, as_="pandas", **deployment):
+    def predict(self, gpu, catalog_model, concurrency=None, request_rate=None, input_tokens=1000, output_tokens=500, cached_tokens=0, as_="pandas", **deployment):
         """What memory bandwidth predicts, as one row. Further arguments are fields of a deployment: tensor_parallel_size, quantization, ..."""
         if concurrency is None and request_rate is None:
             concurrency = 1
         if concurrency is not None and request_rate is not None:
             raise ValueError("concurrency is of a closed loop, request_rate of an open one: give one of them")
-        deployment = {"gpu": gpu, "catalog_model": model, **deployment}
+        deployment = {"gpu": gpu, "catalog_model": catalog_model, **deployment}
         fields = ", ".join(f"'{name}': ${name}" for name in deployment)  # names are Python's: nothing in them ends a text
         answer = self.ask(
             f"""select p.* from (
@@ -129,6 +131,18 @@ def connect(to=None, token=None):
     return _last
 
 
+def ask(sql, as_="pandas", **params):
+    return (_last or connect()).ask(sql, as_, **params)
+
+
+def runs(as_="pandas"):
+    return (_last or connect()).runs(as_)
+
+
+def predict(*args, **deployment):
+    return (_last or connect()).predict(*args, **deployment)
+
+
 def _serving(warehouse):
     program = shutil.which("tidemark")
     if program is None:
@@ -156,7 +170,7 @@ def load_ipython_extension(ipython):
             raise ValueError("%%tidemark [VARIABLE] [pandas | polars | arrow]")
         known = ipython.user_ns
         params = {name: known[name] for name in re.findall(r"\$([A-Za-z_]\w*)", cell) if name in known}
-        answer = (_last or connect()).ask(cell, as_, **params)
+        answer = ask(cell, as_, **params)
         if words:
             known[words[0]] = answer
         return answer

@@ -60,21 +60,21 @@ func (p place) duckdbVersion(t *testing.T, environment ...string) (version strin
 func (p place) askAFile(t *testing.T) {
 	module := must.Get(filepath.Abs("../../serve"))(t)
 	var said struct {
-		Runs int
-		TPOT float64
-		Unit string
+		Runs, Asked int
+		TPOT        float64
+		Unit        string
 	}
 	p.python(t, &said, []string{"PYTHONPATH=" + module, "PYTHONDONTWRITEBYTECODE=1", "PATH=" + filepath.Dir(p.tidemark) + ":" + os.Getenv("PATH")}, "-c", `
 import json, sys, tidemark
 db = tidemark.connect(sys.argv[1])
-frame = db.predict("H200", "llama-3.1-70b", concurrency=64, quantization="fp8", input_tokens=2000, output_tokens=300)
-print(json.dumps({"runs": len(db.runs()), "tpot": float(frame.predicted_tpot_s[0]), "unit": frame.attrs["units"]["predicted_tpot_s"]}))
+frame = tidemark.predict("H200", catalog_model="llama-3.1-70b", concurrency=64, quantization="fp8", input_tokens=2000, output_tokens=300)
+print(json.dumps({"runs": len(tidemark.runs()), "asked": len(tidemark.ask("from marts.runs where run_id = $run", run=db.runs().run_id[0])), "tpot": float(frame.predicted_tpot_s[0]), "unit": frame.attrs["units"]["predicted_tpot_s"]}))
 `, filepath.Join(p.dir, "tidemark.duckdb"))
 	out := must.Get(p.command("predict", "--gpu", "H200", "--catalog-model", "llama-3.1-70b", "--concurrency", "64", "--quantization", "fp8", "--input-tokens", "2000", "--output-tokens", "300", "--json").Output())(t)
 	var rows []struct {
 		TPOT float64 `json:"predicted_tpot_s"`
 	}
-	if err := json.Unmarshal(out, &rows); err != nil || len(rows) != 1 || said.Runs != len(p.runs) || said.Unit != "s" || !isSame(said.TPOT, rows[0].TPOT, 1e-9) {
+	if err := json.Unmarshal(out, &rows); err != nil || len(rows) != 1 || said.Runs != len(p.runs) || said.Asked != 1 || said.Unit != "s" || !isSame(said.TPOT, rows[0].TPOT, 1e-9) {
 		t.Errorf("Python says %+v; tidemark predict %+v (%v)", said, rows, err)
 	}
 }
