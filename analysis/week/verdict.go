@@ -270,8 +270,7 @@ func (m *maker) changedModel(printed *Report) string {
 	return strings.Join(changed, ", ")
 }
 
-// since says what changed against last week, and by how much each changes the headroom: with the same estimates for both weeks, so that no part is
-// chance of a rehearsal.
+// since says what changed against last week, and by how much each changes the headroom that the two pages say.
 func (m *maker) since() (all []Since) {
 	last, printed := m.lastWeek(), m.printed
 	if last == nil || m.answer.Before == nil || m.answer.Before.Busiest < 0 {
@@ -280,6 +279,11 @@ func (m *maker) since() (all []Since) {
 	hour, before := m.report.Hours[m.answer.Busiest], last.hours[m.answer.Before.Busiest]
 	i := slices.IndexFunc(m.report.Changes, func(c Change) bool { return c.Figure == "peak_rate_per_s" })
 	peak := m.report.Changes[i]
+	if m.restsOnTheSame(printed) { // else a page that rehearses its own week would call the same what last week's page has another number of
+		if i := slices.IndexFunc(printed.Hours, func(h Hour) bool { return h.Start.Equal(*printed.Sums.BusiestHourStart) }); i >= 0 {
+			before = printed.Hours[i]
+		}
+	}
 	lengths := Since{What: "lengths", Ratio: ratioOf(hour.ReplicaRatePerS, before.ReplicaRatePerS)}
 	lengths.IsTold = lengths.Ratio != nil && math.Abs(math.Log1p(*lengths.Ratio)) > m.answer.ChanceOfChange()
 	all = append(all, Since{What: "traffic", Ratio: peak.Ratio, IsTold: peak.IsTold}, lengths)
