@@ -44,7 +44,7 @@ type File struct {
 	SLO             string     // path of the SLO file, relative to nothing
 	Price           Price
 	Server          Server // one replica that may be measured
-	Routing         string // of requests to replicas: turns (empty) or least-loaded
+	Routing         string // of requests to replicas: turns (empty), least-loaded or prefix
 	LeadWeeks       int    // from an order until a GPU serves
 	GrowthWeeks     int    // of history that a forecast may use
 	Capacity        string // auto: the best search that fits, else a rehearsal; or rehearsed
@@ -144,7 +144,7 @@ func parse(text []byte, folder string) (File, error) {
 			return yamlfile.Fields{"weeks": yamlfile.Whole(&f.LeadWeeks, 0, 52)}.Read(where, node)
 		},
 		"server":   f.readServer,
-		"routing":  yamlfile.OneOf(&f.Routing, "turns", "least-loaded"),
+		"routing":  yamlfile.OneOf(&f.Routing, "turns", "least-loaded", "prefix"),
 		"capacity": yamlfile.OneOf(&f.Capacity, "auto", "rehearsed"),
 	}.Read("", root)
 	if err == nil {

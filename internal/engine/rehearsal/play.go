@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"tidemark/internal/engine"
@@ -18,7 +20,7 @@ type Settings struct {
 	Engine   engine.Config // of one replica
 	Noise    engine.Noise  // that makes steps uneven; each replica has a seed of its own
 	Replicas int           // default 1
-	Routing  string        // Turns (the default) or LeastLoaded
+	Routing  string        // Turns (the default), LeastLoaded or Prefix
 
 	Mode           string // schedule.Open (the default), Sessions or Closed
 	MaxConcurrency int    // closed: requests in flight; else a cap over the due times; 0: no cap
@@ -130,8 +132,11 @@ func newPlayer(s Settings, over func(*Request) error) (*player, error) {
 	s.Replicas = max(s.Replicas, 1)
 	s.Mode = cmp.Or(s.Mode, schedule.Open)
 	s.Routing = cmp.Or(s.Routing, Turns)
-	if s.Routing != Turns && s.Routing != LeastLoaded {
-		return nil, fmt.Errorf("rehearsal: routing %q: must be %s or %s", s.Routing, Turns, LeastLoaded)
+	switch {
+	case !slices.Contains(Routings, s.Routing):
+		return nil, fmt.Errorf("rehearsal: routing %q: must be %s", s.Routing, strings.Join(Routings, ", "))
+	case s.Routing == Prefix && s.Replicas > mostMatched:
+		return nil, fmt.Errorf("rehearsal: routing %s tells at most %d replicas apart, not %d", Prefix, mostMatched, s.Replicas)
 	}
 	p := &player{settings: s, over: over, schedule: schedule.New(s.Mode, s.MaxConcurrency, s.IsAnswered), second: time.Second}
 	p.content = contents{isCached: s.Engine.EnablePrefixCaching, isCold: s.IsCold, isAnswered: p.schedule.KeepsIDs}

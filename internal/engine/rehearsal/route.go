@@ -10,30 +10,87 @@ import (
 const (
 	Turns       = "turns"        // as replay does: those of a session to one replica, others in turn
 	LeastLoaded = "least-loaded" // to the replica that has fewest requests, running and waiting
+	Prefix      = "prefix"       // to the one that was sent most of the prompt's leading blocks, as a cache-aware router does
+)
+
+// Routings are all of them.
+var Routings = []string{Turns, LeastLoaded, Prefix}
+
+// A router that follows the prefix does so for a match of this share of the prompt, and while the most loaded replica has neither so many requests more than
+// the least loaded nor so many times as many: the defaults of SGLang's cache_aware policy (github.com/lightseekorg/smg, docs/getting-started/load-balancing.md).
+const (
+	matchShare  = 0.3
+	moreThan    = 64
+	timesAsMany = 1.5
+	mostMatched = 64 // replicas that are told apart
 )
 
 type router struct {
 	routing string
 	engines []*engine.Server
 	turn    int
+	sent    map[uint64]uint64 // of each block the replicas that it was sent to, as bits
 }
 
 func (r *router) pick(req plan.Request) int {
-	if len(r.engines) == 1 {
+	switch {
+	case len(r.engines) == 1:
 		return 0
-	}
-	if r.routing == LeastLoaded {
-		best := 0
-		for i, engine := range r.engines {
-			if engine.Load() < r.engines[best].Load() {
-				best = i
-			}
-		}
-		return best
-	}
-	if req.Session != "" {
+	case r.routing == LeastLoaded:
+		return r.least(^uint64(0))
+	case r.routing == Prefix && len(req.Blocks) > 0:
+		return r.byPrefix(req.Blocks)
+	case req.Session != "":
 		return int(splitmix.Hash(req.Session) % uint64(len(r.engines)))
 	}
 	r.turn++
 	return (r.turn - 1) % len(r.engines)
+}
+
+// least is the least loaded of some replicas, as bits. Replicas beyond the last bit are always among them.
+func (r *router) least(of uint64) int {
+	best := -1
+	for i, engine := range r.engines {
+		if (i >= mostMatched || of>>i&1 == 1) && (best < 0 || engine.Load() < r.engines[best].Load()) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (r *router) byPrefix(blocks []uint64) int {
+	if r.sent == nil {
+		r.sent = map[uint64]uint64{}
+	}
+	to := r.least(^uint64(0))
+	if having, matched := r.longest(blocks); float64(matched) >= matchShare*float64(len(blocks)) && !r.isUneven(r.engines[to].Load()) {
+		to = r.least(having)
+	}
+	for _, b := range blocks {
+		r.sent[b] |= 1 << to
+	}
+	return to
+}
+
+// longest are the replicas that were sent the longest beginning of a prompt, and how many blocks that is.
+func (r *router) longest(blocks []uint64) (having uint64, matched int) {
+	having = ^uint64(0) >> (mostMatched - len(r.engines))
+	for _, b := range blocks {
+		left := having & r.sent[b]
+		if left == 0 {
+			break
+		}
+		having = left
+		matched++
+	}
+	return having, matched
+}
+
+// isUneven says that some replica has far more requests than the least loaded.
+func (r *router) isUneven(least int) bool {
+	most := 0
+	for _, engine := range r.engines {
+		most = max(most, engine.Load())
+	}
+	return most-least > moreThan && float64(most) > timesAsMany*float64(least)
 }

@@ -107,7 +107,7 @@ var floor = map[string]int{
 	"internal/show":                          0,
 	"fixtures/seeded":                        0,
 	"fixtures":                               1,
-	"internal/proof/must":                    -1,
+	"internal/proof/must":                    -2,
 	"internal/proof/floors":                  0,
 	"internal/proof/realvllm":                0,
 	"internal/proof/accuracy":                6,

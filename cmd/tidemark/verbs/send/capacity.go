@@ -85,7 +85,7 @@ Example:
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and stop", Destination: &f.isDry},
 			&cli.BoolFlag{Name: "fresh", Usage: "begin again, whatever an earlier search has left", Destination: &f.isFresh},
 			&cli.IntFlag{Name: "replicas", Usage: "without --base-url: `N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
-			&cli.StringFlag{Name: "routing", Usage: "without --base-url: they share it in `turns`, or least-loaded", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Turns, rehearsal.LeastLoaded)},
+			&cli.StringFlag{Name: "routing", Usage: "without --base-url: they share it in `turns`, least-loaded, or by prefix", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Routings...)},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
 		}, choices, target, f.watching.flags(), f.ServedFlags(choices...))...),
 		Action: f.Do(f.run),

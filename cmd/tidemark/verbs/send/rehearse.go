@@ -60,7 +60,7 @@ Example:
 		Flags: f.TableFlags(slices.Concat(choices, f.Deployment.Flags(choices...), []cli.Flag{
 			&cli.Float64Flag{Name: "scale", Usage: "`2` times as much traffic: whole sessions are cloned or left out", Destination: &f.scale},
 			&cli.IntFlag{Name: "replicas", Usage: "`N` servers share the traffic", Value: 1, Destination: &f.replicas, Action: kit.AtLeastOne[int]("replicas")},
-			&cli.StringFlag{Name: "routing", Usage: "how they share it: in `turns` as replay does, sessions staying together, or least-loaded", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Turns, rehearsal.LeastLoaded)},
+			&cli.StringFlag{Name: "routing", Usage: "how they share it: in `turns` as replay does, sessions staying together, least-loaded, or by prefix", Value: rehearsal.Turns, Destination: &f.routing, Action: kit.OneOf("routing", rehearsal.Routings...)},
 			&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
 			&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned", Destination: &f.history, Action: kit.OneOf("history", "planned", "answered")},
 			&cli.StringFlag{Name: "cache", Usage: "the prefix cache is empty at first (`as-is`), or cold: shares nothing", Value: "as-is", Destination: &f.cache, Action: kit.OneOf("cache", "as-is", "cold")},
