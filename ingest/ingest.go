@@ -155,7 +155,7 @@ func (m *loader) defersRefresh(files []candidate) bool {
 // because that is faster. Small files are planned for longer than they are worked
 // on, and handing the work to a second thread costs a tenth more than doing it.
 func boundDuckDB(ctx context.Context, w *warehouse.Warehouse, size int64) error {
-	const smallBytes, largeBytes, leastMB, threadMB = 1 << 20, 1 << 30, 600, 150
+	const smallBytes, largeBytes, leastMB, threadMB = 1 << 20, 1 << 30, 400, 150
 	if size < smallBytes {
 		return w.OneThread(ctx)
 	}

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tidemark/internal/proof/must"
@@ -44,6 +45,17 @@ func TestTheEffectiveConfigurationIsWhatTheServerSays(t *testing.T) {
 		if got := effectiveIn(t, fake); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
 		}
+	}
+}
+
+// A server that runs with what no model here has is measured, and the run says that a prediction beside it is of another.
+func TestARunNamesWhatIsNotModelled(t *testing.T) {
+	fake := newFake(t, well(0))
+	fake.info = `{"vllm_config":{"lora_config":{"max_loras":4}}}`
+	folder := filepath.Join(t.TempDir(), "run")
+	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
+	if d := documentIn(t, folder); d.Effective.Unmodelled != "LoRA" || len(d.Readiness.Notes) != 1 || !strings.Contains(d.Readiness.Notes[0], "not modelled, LoRA: a prediction beside this run") {
+		t.Errorf("%q, %q", d.Effective.Unmodelled, d.Readiness.Notes)
 	}
 }
 

@@ -140,9 +140,12 @@ func (s *Settings) prompts(ctx context.Context, a *controlClient, first Server, 
 
 // differences says in what the servers are not alike: their requests are then not of one kind.
 func differences(servers []Server, all []engines.Configuration) (notes []string) {
-	for _, server := range servers {
+	for i, server := range servers {
 		if server.alternates != "" {
 			notes = append(notes, server.alternates)
+		}
+		if all[i].Unmodelled != "" {
+			notes = append(notes, fmt.Sprintf("%s runs with what is not modelled, %s: a prediction beside this run is of a server without it", server.target.shown(), all[i].Unmodelled))
 		}
 	}
 	first := all[0].Fields()

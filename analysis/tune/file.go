@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -195,6 +196,11 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 			return err
 		}
 		if err := yamlfile.Require(where, node, "flag", "values"); err != nil {
+			return err
+		}
+	}
+	if !isKnown {
+		if err := cmp.Or(refuseUnmodelled(where, node, k.Name), refuseUnmodelled(where, node, k.Flag)); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,9 @@ func (f *File) readServer(where string, node *yamlfile.Node) error {
 			var argument string
 			err := yamlfile.Text(&argument)(where, node)
 			s.Start = append(s.Start, argument)
+			if err == nil && strings.HasPrefix(argument, "-") {
+				err = refuseUnmodelled(where, node, argument)
+			}
 			return err
 		}),
 		"base_url":     yamlfile.Text(&s.BaseURL),
@@ -60,6 +63,15 @@ func (f *File) readServer(where string, node *yamlfile.Node) error {
 	}
 	s.BaseURL = strings.TrimSuffix(s.BaseURL, "/")
 	f.Server = s
+	return nil
+}
+
+// refuseUnmodelled refuses a flag whose technique the model that chooses the candidates does not have.
+func refuseUnmodelled(where string, node *yamlfile.Node, flag string) error {
+	flag, _, _ = strings.Cut(flag, "=")
+	if technique := hint.Unmodelled(flag); technique != "" {
+		return hint.Wrap(yamlfile.Errorf(node, "%s: %s: %s is not modelled", where, flag, technique)).Hint(hint.MeasureUnmodelled)
+	}
 	return nil
 }
 

@@ -37,6 +37,19 @@ func TestCandidatesAreTheBaselineAndEveryCombination(t *testing.T) {
 	}
 }
 
+func TestWhatNoModelHasIsNeitherTunedNorStarted(t *testing.T) {
+	for text, want := range map[string]string{
+		"space: {kv_offloading_size: [4, 8]}\n":                    "space.kv_offloading_size: kv_offloading_size: KV offload is not modelled",
+		"space: {adapters: {flag: --max-loras, values: [1, 4]}}\n": "--max-loras: LoRA is not modelled",
+		"space: {lora: {flag: --adapters, values: [1, 4]}}\n":      "LoRA is not modelled",
+		"space: {max_num_seqs: [64]}\nserver: {start: [vllm, serve, \"--kv-transfer-config={}\", \"{flags}\"], base_url: \"http://h:1\", model: m}\n": "--kv-transfer-config: prefill/decode disaggregation is not modelled",
+	} {
+		if _, err := Parse([]byte(head + text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestConstraintsCompareSettingsAndNumbers(t *testing.T) {
 	f := parsed(t, "space: {max_num_seqs: [64, 128]}\nconstraints: [\"max_num_seqs < 100\"]\n")
 	all, _ := f.Candidates()

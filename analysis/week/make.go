@@ -252,7 +252,7 @@ func (m *maker) demandOf(week service.Week) (d demand, hasData bool, err error) 
 	if err != nil || isKept {
 		return d, true, err
 	}
-	err = warehouse.InLimitedMemory(m.ctx, m.db, func() error {
+	err = warehouse.InLimitedMemory(m.ctx, m.db, warehouse.ReportBytes, func() error {
 		if m.adder, err = newAdder(m.ctx, m.conn, week, m.parts); err == nil {
 			d, err = m.adder.addUp(m.ctx)
 		}
@@ -273,7 +273,7 @@ func (m *maker) samplesOf(week service.Week, d demand) (samples []byte, err erro
 	if err != sql.ErrNoRows {
 		return samples, err
 	}
-	err = warehouse.InLimitedMemory(m.ctx, m.db, func() error {
+	err = warehouse.InLimitedMemory(m.ctx, m.db, warehouse.ReportBytes, func() error {
 		if m.adder.week != week {
 			if m.adder, err = newAdder(m.ctx, m.conn, week, m.parts); err != nil {
 				return err

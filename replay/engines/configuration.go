@@ -27,6 +27,7 @@ type Configuration struct {
 	Dtype                string  `json:"dtype,omitempty"`
 	EnforceEager         *bool   `json:"enforce_eager,omitempty"` // no CUDA graphs
 	NoCustomAllReduce    *bool   `json:"disable_custom_all_reduce,omitempty"`
+	Unmodelled           string  `json:"unmodelled,omitempty"` // techniques that no model here has, as "KV offload, LoRA"
 }
 
 // Fields are the fields that are said, by their names in run.json.

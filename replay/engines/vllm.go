@@ -59,6 +59,8 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 				Experts  any `json:"enable_expert_parallel"`
 				NoCustom any `json:"disable_custom_all_reduce"`
 			} `json:"parallel_config"`
+			Transfer any `json:"kv_transfer_config"`
+			LoRA     any `json:"lora_config"`
 		} `json:"vllm_config"`
 	}
 	if json.Unmarshal(answer, &said) != nil { // none, or the text of an older version
@@ -76,6 +78,8 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 		}
 	}
 	c.EnforceEager, c.NoCustomAllReduce = flagIn(v.Model.Eager), flagIn(v.Parallel.NoCustom)
+	c.Unmodelled = unmodelledIn(map[string]any{"kv_transfer_config": v.Transfer, "lora_config": v.LoRA, "kv_offloading_size": v.Cache["kv_offloading_size"]},
+		"kv_transfer_config", "kv_offloading_size", "lora_config")
 	readCacheLabels(c, v.Cache)
 }
 
@@ -88,4 +92,5 @@ func readCacheLabels(c *Configuration, labels map[string]any) {
 	SetDefault(&c.GPUMemoryUtilization, numberIn(labels["gpu_memory_utilization"]))
 	SetDefault(&c.KVCacheDtype, wordIn(labels["cache_dtype"]))
 	SetDefault(&c.EnablePrefixCaching, flagIn(labels["enable_prefix_caching"]))
+	SetDefault(&c.Unmodelled, unmodelledIn(labels, "kv_offloading_size"))
 }

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,10 @@ import (
 // rowsPerPart is how many rows are written into one file without looking at its
 // size. Packed rows take less than 100 bytes, so that the file stays below 512 MB.
 const rowsPerPart = 5_000_000
+
+// partBytes is the memory that DuckDB has while it writes a part: the place of each row in order of time is found among all rows of a
+// trace, with their block ids, of which it then writes into files what does not fit.
+var partBytes = 472<<20 + runtime.NumCPU()*64<<20
 
 // owner is a run, a source, or a week of a service: the lake has parts for each.
 type owner struct {
@@ -233,14 +238,11 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 	folder := filepath.Join("lake", relation, o.partition())
 	whole := filepath.Join(p.folder, folder)
 	temporary := whole + ".tmp"
-	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Dir(whole), folderMode(p.mode))); err != nil {
+	if err := os.MkdirAll(filepath.Dir(whole), folderMode(p.mode)); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temporary)
 	rows := fmt.Sprintf("from %s where %s", relation, areOf(relation, o))
-	if err := os.Mkdir(temporary, folderMode(p.mode)); err != nil {
-		return nil, err
-	}
 	to, options := filepath.Join(temporary, "part.parquet"), "format parquet, compression zstd"
 	schema, err := p.schemaOf(ctx, relation)
 	if err != nil {
@@ -250,16 +252,16 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 	if count > rowsPerPart {
 		to, options = temporary, options+", file_size_bytes '450MB', filename_pattern 'part-{i}', overwrite_or_ignore true"
 	}
-	write := func(options string) error {
+	if p.areLong(ctx, relation, o) {
+		options += ", row_group_size 8192"
+	}
+	err = warehouse.InLimitedMemory(ctx, p.w.DB(), partBytes, func() error {
+		if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, folderMode(p.mode))); err != nil {
+			return err
+		}
 		_, err := p.w.DB().ExecContext(ctx, fmt.Sprintf("copy (%s) to '%s' (%s)", rows, strings.ReplaceAll(to, "'", "''"), options))
 		return err
-	}
-	if err = write(options); warehouse.IsOutOfMemory(err) {
-		// Rows of agents have hundreds of block ids each. A group of rows is held whole: smaller ones fit.
-		if err = errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, folderMode(p.mode))); err == nil {
-			err = write(options + ", row_group_size 8192")
-		}
-	}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -287,6 +289,18 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		return nil, err
 	}
 	return parts, os.Rename(temporary, whole)
+}
+
+// areLong says that rows have so many block ids that they are written in smaller groups: a group is held whole, and DuckDB's
+// own of 122,880 rows of agents take 200 MB, for each of its threads. The first rows tell.
+func (p publication) areLong(ctx context.Context, relation string, o owner) bool {
+	const long = 32
+	if relation != "staging.arrivals" {
+		return false
+	}
+	var mean float64
+	err := p.w.DB().QueryRowContext(ctx, fmt.Sprintf("select coalesce(avg(len(blocks)), 0) from (select blocks from %s where %s limit 2000)", relation, areOf(relation, o))).Scan(&mean)
+	return err == nil && mean > long
 }
 
 // schemaOf is what Arrow's readers look for in a file's metadata: its schema, whose fields have unit and comment. DuckDB writes none.

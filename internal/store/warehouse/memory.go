@@ -45,23 +45,30 @@ func Sparingly(ctx context.Context, db *sql.DB, attempt func(context.Context) er
 	return err
 }
 
-// reportBytes is the limit of what adds up the requests of a week: a table of ten million that is read a dozen times. Quantiles are not
+// ReportBytes is the limit of what adds up the requests of a week: a table of ten million that is read a dozen times. Quantiles are not
 // counted in it.
-var reportBytes = 256<<20 + runtime.NumCPU()*64<<20
+var ReportBytes = 256<<20 + runtime.NumCPU()*64<<20
 
-// InLimitedMemory calls work, whose statements then write into files what would not fit, and again without the limit where that is too
+// InLimitedMemory calls work, whose statements then write into files what would not fit, and again without a limit where that is too
 // little, or where no file can be written. Work must be able to begin again.
-func InLimitedMemory(ctx context.Context, db *sql.DB, work func() error) error {
+func InLimitedMemory(ctx context.Context, db *sql.DB, bytes int, work func() error) error {
 	before := memoryLimit(ctx, db)
-	setMemoryLimit(ctx, db, fmt.Sprintf("%dB", reportBytes))
+	defer func() { setMemoryLimit(context.WithoutCancel(ctx), db, before) }()
+	setMemoryLimit(ctx, db, fmt.Sprintf("%dB", bytes))
 	err := work()
-	setMemoryLimit(context.WithoutCancel(ctx), db, before)
 	var failed *duckdb.Error
 	isUnwritten := errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeIO
 	if (IsOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
+		unlimitMemory(ctx, db)
 		err = work()
 	}
 	return err
+}
+
+// unlimitMemory sets DuckDB's default, also where an ingest of large files has set less. "reset" shows the default and does not enforce it.
+func unlimitMemory(ctx context.Context, db *sql.DB) {
+	_, _ = db.ExecContext(ctx, "reset memory_limit")
+	setMemoryLimit(ctx, db, memoryLimit(ctx, db))
 }
 
 // limitMemory sets the limit that the context asks for, for the whole database, until restore is called. The setting goes through another
@@ -76,9 +83,7 @@ func limitMemory(ctx context.Context, requests int) (restore func()) {
 	if s.isLimited {
 		setMemoryLimit(ctx, s.db, fmt.Sprintf("%dB", refreshBytes))
 	} else {
-		// To DuckDB's default, also where an ingest of large files has set less. "reset" shows the default and does not enforce it.
-		_, _ = s.db.ExecContext(ctx, "reset memory_limit")
-		setMemoryLimit(ctx, s.db, memoryLimit(ctx, s.db))
+		unlimitMemory(ctx, s.db)
 	}
 	return func() { setMemoryLimit(context.WithoutCancel(ctx), s.db, before) }
 }

@@ -98,7 +98,7 @@ func TestWorkInLimitedMemory(t *testing.T) {
 		attempts int
 	}{{duckdb.ErrorTypeOutOfMemory, 2}, {duckdb.ErrorTypeIO, 2}, {duckdb.ErrorTypeConstraint, 1}} {
 		var limits []string
-		err := InLimitedMemory(ctx, w.DB(), func() error {
+		err := InLimitedMemory(ctx, w.DB(), ReportBytes, func() error {
 			limits = append(limits, memoryLimit(ctx, w.DB()))
 			return fmt.Errorf("week: %w", &duckdb.Error{Type: c.kind})
 		})
