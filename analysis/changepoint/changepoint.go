@@ -42,7 +42,7 @@ type Change struct {
 
 // A day counts with so many hours that another week has too, and a change has so many days on each side.
 const (
-	leastHours = 6
+	LeastHours = 6
 	leastDays  = 2
 	draws      = 2999
 	nineOfTen  = 1.2816 // standard errors
@@ -119,12 +119,12 @@ func byDay(hours []Hour, isWeekly bool) (s series) {
 	}
 	ofSeason := [7]int{}
 	for day, d := range days {
-		if d.n >= leastHours {
+		if d.n >= LeastHours {
 			ofSeason[s.season(day)]++
 		}
 	}
 	for day, d := range days {
-		if d.n >= leastHours && ofSeason[s.season(day)] > 1 {
+		if d.n >= LeastHours && ofSeason[s.season(day)] > 1 {
 			s.days = append(s.days, day)
 		}
 	}

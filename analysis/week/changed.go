@@ -362,7 +362,7 @@ func DriftSince(ctx context.Context, db *sql.DB, f service.File, o DriftOptions)
 	}
 	c := ChangedIn(hours, steps, servers, f.Zone)
 	if !c.isKnown() {
-		return nil, m.hintOfData(hint.Errorf("service %s has no two weeks of hours with %d requests each: days of one week have no others to be compared with", f.Service, leastOfHour))
+		return nil, m.hintOfData(hint.Errorf("service %s has no two weeks with days of %d hours of %d requests each: days of one week have no others to be compared with", f.Service, changepoint.LeastHours, leastOfHour))
 	}
 	return c, m.rehearseChange(c, steps)
 }

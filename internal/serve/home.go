@@ -163,7 +163,7 @@ func (l listed) words() string {
 		}
 		add(text)
 	}
-	add(l.About)
+	add(strings.TrimSuffix(l.About, "."))
 	if l.Origin != "measured" { // or a reader would think that it was
 		add(l.Origin)
 	}

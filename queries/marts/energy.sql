@@ -1,8 +1,8 @@
 -- One row per run whose GPUs said what power they drew: watts, and output tokens per joule, in its steady part (marts.steady_windows).
 --
 -- The steady part is cut into twenty batches of equal length. Energy of a batch is the mean power of its seconds, summed over the addresses that
--- say it, times its length; a second belongs to the batch that holds its middle. A token counts when its chunk came, whoever's request it was of
--- and whether it failed. The interval is that of a ratio of means of batches. A run has no row whose steady part is shorter than 20 s,
+-- say it, times its length; a second belongs to the batch that holds its middle. A token counts when its chunk came, of every request,
+-- failed ones too. The interval is that of a ratio of means of batches. A run has no row whose steady part is shorter than 20 s,
 -- because power is said once a second, or has a batch in which nobody said it.
 -- Kept per run.
 -- group: server

@@ -18,7 +18,7 @@
 -- misrouted_turns      of these, whose replica had answered no earlier turn
 -- misrouted_ratio      their share; null without such turns
 -- cached_ratio         share of prompt tokens that the servers say they had; null where they do not say
--- shareable_ratio      share of prompt tokens that an earlier request of the plan had; null without prefix blocks
+-- shareable_ratio      share of prompt tokens that an earlier request of the plan had, where those without prefix blocks share none; null: none has any
 -- completed            requests that succeeded
 -- asked_tokens         prompts and answers of these as planned, tokens
 -- got_tokens           the same as the servers report them, tokens; null where they do not report all
@@ -125,7 +125,7 @@ worked as (
     select
         run_id,
         sum(cached_tokens) / nullif(sum(coalesce(input_tokens_reported, input_tokens)) filter (where cached_tokens is not null), 0) as cached_ratio,
-        sum(shared_tokens) / nullif(sum(input_tokens) filter (where shared_tokens is not null), 0) as shareable_ratio,
+        sum(shared_tokens) / sum(input_tokens) as shareable_ratio,
         count(*) filter (where is_success) as completed,
         sum(input_tokens + output_tokens) filter (where is_success)::bigint as asked_tokens,
         case

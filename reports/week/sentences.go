@@ -434,7 +434,7 @@ func (f *facts) since() prose {
 	said := plain("Last week’s page is not kept. ")
 	switch {
 	case v.LastKind == "":
-	case v.LastKind == v.Kind && (v.Kind != week.Buy || sameNumber(v.LastReplicas, v.Replicas)):
+	case v.LastKind == v.Kind && (v.Kind != week.Buy && v.Kind != week.Hold || sameNumber(v.LastReplicas, v.Replicas)):
 		said = plain("The same verdict as last week. ")
 	default:
 		said = plain("Last week’s page said " + f.lastVerdict() + ". ")
