@@ -111,7 +111,7 @@ func substitute(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitFor waits until a file is there: another program has come so far.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	for range 500 {
+	for range 3000 {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}

@@ -55,8 +55,8 @@ func summaryOf(r *week.Report) told {
 		}
 		t.items = append(t.items, item)
 	}
-	if f.Agents != nil {
-		t.items = append(t.items, join("Sessions: ", bold(f.agents())))
+	if f.Agents != nil { // not a line of its own: fifteen are the most
+		t.items[0] = join(t.items[0], "; "+f.agents())
 	}
 	d := document{facts: f}
 	t.foot = fmt.Sprintf("%s, %s. %s.", d.WeekInWords(), r.Zone(), d.Fleet())

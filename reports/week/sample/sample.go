@@ -150,6 +150,7 @@ func Changed() *week.Report {
 			r.Hours[i].CostUSD = ptr(7 * perHour)
 		}
 	}
+	r.Agents = &week.Agents{Sessions: 412_000, Rounds: 2_884_000, Waits: 2_400_000, P50WaitS: ptr(3.25), P90WaitS: ptr(41.)}
 	r.Sums = p.sums(r.Hours)
 	r.Verdict = p.verdict(r)
 	r.Sources[0].Model, r.Sources[1].Class = "llama-3.1-70b", "interactive"
