@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -33,19 +34,7 @@ select 3, 101 + n + n // 5, 1 + n from range(9) as r(n);`).DB()
 		{"[a]", nil},
 	} {
 		f := read(t, c.traffic)
-		parts, err := parts(ctx, conn, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		week, err := service.ParseWeek("2026-W43", f.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := addUp(ctx, conn, week, parts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := d.Agents
+		got := must.Get(addUp(ctx, conn, must.Get(service.ParseWeek("2026-W43", f.Zone))(t), must.Get(parts(ctx, conn, f))(t)))(t).Agents
 		if got == nil || c.want == nil {
 			if got != c.want {
 				t.Errorf("%s: %+v, want %+v", c.traffic, got, c.want)

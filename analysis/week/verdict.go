@@ -145,7 +145,6 @@ func (m *maker) fillVerdict() {
 }
 
 // takePrinted makes last week's headline figures those of its own page, where that rests on what this one rests on: two pages in one mail must not name two.
-// What a replica takes is by this week's estimates for both weeks.
 func (m *maker) takePrinted() {
 	if !m.restsOnTheSame(m.printed) {
 		return
@@ -279,7 +278,8 @@ func (m *maker) since() (all []Since) {
 	hour, before := m.report.Hours[m.answer.Busiest], last.hours[m.answer.Before.Busiest]
 	i := slices.IndexFunc(m.report.Changes, func(c Change) bool { return c.Figure == "peak_rate_per_s" })
 	peak := m.report.Changes[i]
-	if m.restsOnTheSame(printed) { // else a page that rehearses its own week would call the same what last week's page has another number of
+	// A page that rehearses its own week must not call the same what last week's page has another number of. In a fleet of another size a replica takes another rate.
+	if m.restsOnTheSame(printed) && printed.paidNow() == m.report.paidNow() {
 		if i := slices.IndexFunc(printed.Hours, func(h Hour) bool { return h.Start.Equal(*printed.Sums.BusiestHourStart) }); i >= 0 {
 			before = printed.Hours[i]
 		}

@@ -112,7 +112,7 @@ func (m *moments) check() error {
 	return nil
 }
 
-// lawsOfCatalogue; recorded workloads name none and are taken for log-normal.
+// lawsOfCatalogue are the distribution types that a catalogue names. A recorded workload names none: it is read as log-normal.
 var lawsOfCatalogue = []string{"", "log_normal", "normal", "uniform", "exponential", "bimodal", "fixed"}
 
 // writing is the state while the files are written.

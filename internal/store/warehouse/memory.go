@@ -39,7 +39,7 @@ type sparing struct {
 // it calls attempt again without a limit, so attempt must begin and end its own transaction.
 func Sparingly(ctx context.Context, db *sql.DB, attempt func(context.Context) error) error {
 	err := attempt(context.WithValue(ctx, sparingKey{}, sparing{db, true}))
-	if IsOutOfMemory(err) && ctx.Err() == nil {
+	if isOutOfMemory(err) && ctx.Err() == nil {
 		err = attempt(context.WithValue(ctx, sparingKey{}, sparing{db, false}))
 	}
 	return err
@@ -58,7 +58,7 @@ func InLimitedMemory(ctx context.Context, db *sql.DB, bytes int, work func() err
 	err := work()
 	var failed *duckdb.Error
 	isUnwritten := errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeIO
-	if (IsOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
+	if (isOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
 		unlimitMemory(ctx, db)
 		err = work()
 	}
@@ -99,8 +99,8 @@ func setMemoryLimit(ctx context.Context, db *sql.DB, limit string) {
 	_, _ = db.ExecContext(ctx, fmt.Sprintf("set memory_limit = '%s'", limit))
 }
 
-// IsOutOfMemory says that DuckDB needed more than its limit.
-func IsOutOfMemory(err error) bool {
+// isOutOfMemory says that DuckDB needed more than its limit.
+func isOutOfMemory(err error) bool {
 	var failed *duckdb.Error
 	return errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeOutOfMemory
 }
