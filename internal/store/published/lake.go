@@ -292,14 +292,14 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 }
 
 // areLong says that rows have so many block ids that they are written in smaller groups: a group is held whole, and DuckDB's
-// own of 122,880 rows of agents take 200 MB, for each of its threads. The first rows tell.
+// own of 122,880 rows of agents take 200 MB, for each of its threads. The raw rows tell: the view would number them first.
 func (p publication) areLong(ctx context.Context, relation string, o owner) bool {
 	const long = 32
 	if relation != "staging.arrivals" {
 		return false
 	}
 	var mean float64
-	err := p.w.DB().QueryRowContext(ctx, fmt.Sprintf("select coalesce(avg(len(blocks)), 0) from (select blocks from %s where %s limit 2000)", relation, areOf(relation, o))).Scan(&mean)
+	err := p.w.DB().QueryRowContext(ctx, "select coalesce(avg(len(blocks)), 0) from raw.arrivals where "+areOf("raw.arrivals", o)).Scan(&mean)
 	return err == nil && mean > long
 }
 
