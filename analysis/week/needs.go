@@ -139,7 +139,7 @@ func (m *maker) search(weekEnd time.Time) (found *fleet.Search, why string, err 
 
 // fillNines fills what one more nine of requests within the SLO costs.
 func (m *maker) fillNines(answer *fleet.Answer, asked fleet.Asked) error {
-	nines, err := answer.Nines(m.ctx, asked, 0.99, 0.999, 0.9999)
+	nines, err := answer.Nines(m.ctx, asked, 0.99, 0.999)
 	if err != nil {
 		return err
 	}
