@@ -254,8 +254,8 @@ func takeHeadroom(s *Sums, a *fleet.Answer, hours []Hour) {
 
 // fleetOf rehearses the busiest hour's shape on a fleet of another deployment.
 func (m *maker) fleetOf(ctx context.Context) FleetOf {
-	return func(d deployment.Deployment, peakPerS float64) (replicas *int, headroom float64, err error) {
-		server, err := fleet.ServerOf(ctx, m.db, d, m.slo)
+	return func(d deployment.Deployment, band, peakPerS float64) (replicas *int, headroom float64, err error) {
+		server, err := fleet.ServerWithin(ctx, m.db, d, m.slo, band)
 		if err != nil {
 			return nil, 0, err
 		}
