@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -314,7 +315,8 @@ func (p publication) areLong(ctx context.Context, relation string, o owner) bool
 	return err == nil && mean > long
 }
 
-// oneThread leaves DuckDB one thread until restore is called.
+// oneThread leaves DuckDB one thread until restore is called, and gives back what it and Go kept of the work before, as of reading a
+// large trace: two limits in one process would add up.
 func (p publication) oneThread(ctx context.Context) (restore func(), err error) {
 	var before int
 	if err := p.w.DB().QueryRowContext(ctx, "select current_setting('threads')").Scan(&before); err != nil {
@@ -323,6 +325,8 @@ func (p publication) oneThread(ctx context.Context) (restore func(), err error) 
 	restore = func() {
 		_, _ = p.w.DB().ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("set threads = %d", before))
 	}
+	debug.FreeOSMemory()
+	_ = warehouse.InLimitedMemory(ctx, p.w.DB(), 64<<20, func() error { return nil })
 	return restore, p.w.OneThread(ctx)
 }
 
