@@ -24,6 +24,7 @@
 -- is_simulated             measured on a simulated server, or rehearsed
 -- origin                   'measured', 'simulated' or 'rehearsed'
 -- is_draft                 GPU or model is not known: shown, not compared
+-- unmodelled               what its server runs with and no model here has, as 'LoRA': not compared with a prediction; null: nothing
 -- base_url                 the server that was asked
 -- endpoint                 the path on it
 -- served_model             the name that the server serves the model under
@@ -313,6 +314,7 @@ select
     runs.is_simulated,
     runs.origin,
     runs.is_draft,
+    runs.unmodelled,
     runs.base_url,
     runs.endpoint,
     runs.served_model,
