@@ -28,6 +28,9 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	if shared != "" {
 		v.Notes = append(v.Notes, shared)
 	}
+	if err := v.readOtherModels(ctx, db); err != nil {
+		return err
+	}
 	processes, err := processesNote(ctx, db, v.RunID)
 	if err != nil {
 		return err
@@ -78,6 +81,17 @@ where run_id = ?
 		return note, err
 	}
 	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
+}
+
+// readOtherModels finds the models that classes asked for instead of the run's own: their deployments are not known, and so nothing is predicted.
+func (v *Verdict) readOtherModels(ctx context.Context, db *sql.DB) error {
+	return db.QueryRowContext(ctx, `
+select
+    coalesce(any_value(runs.served_model), ''),
+    coalesce(string_agg(models.model, ', ' order by models.model), '')
+from marts.served_models as models
+inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> models.model
+where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)
 }
 
 // unknownOfRun names the GPU, model or format of a run that the catalogue lacks. It is empty if the catalogue has all of them.

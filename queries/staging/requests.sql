@@ -9,6 +9,7 @@
 -- session_id               requests of one session share it
 -- turn                     0-based place in the session
 -- class                    what the trace calls its kind
+-- asks_other_model         its class asks for another model than the run's: the run's deployment is not that model's, so nothing is predicted of it
 -- is_warm_up               left out of every quantity
 -- is_sent                  it left the client
 -- is_success               it was sent, brought tokens and did not fail
@@ -54,6 +55,7 @@ select
     requests.session_id,
     requests.turn,
     requests.class,
+    coalesce(runs.class_models[requests.class] <> runs.served_model, false) as asks_other_model,
     requests.is_warm_up,
     requests.sent_s is not null as is_sent,
     requests.sent_s is not null and requests.first_token_s is not null and requests.failure is null as is_success,
@@ -111,3 +113,4 @@ select
     requests.server_engine_s,
     requests.server_recomputed_tokens
 from raw.requests
+left join staging.runs on runs.run_id = requests.run_id
