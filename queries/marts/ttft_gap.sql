@@ -1,4 +1,4 @@
--- One row per successful request (warm-up left out, and classes that ask for another model than the run's): its time to first token compared with what the model predicts at the
+-- One row per successful request of the run's own model (warm-up left out): its time to first token compared with what the model predicts at the
 -- batch that decoded at the same time and with the prompts that were before it.
 --
 -- The server takes prompts in the order in which they were sent, if one of max_num_seqs places is free. A place becomes free when enough of
