@@ -45,6 +45,14 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 		return nil
 	}
 	var calibration sql.NullString
+	var drafts int64
+	if err := db.QueryRowContext(ctx, "select speculative_tokens from staging.runs where run_id = ?", v.RunID).Scan(&drafts); err != nil {
+		return err
+	}
+	if drafts > 0 {
+		v.Unknown = fmt.Sprintf("its server guesses %s ahead in a step, and nothing is predicted of that: marts.speculation has what it brings", show.Things(drafts, "token", "tokens"))
+		return nil
+	}
 	err = db.QueryRowContext(ctx, "select calibration from staging.deployments where run_id = ?", v.RunID).Scan(&calibration)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -55,7 +55,7 @@ streams as (
         and uncounted.seq = requests.seq
     left join staging.deployments on deployments.run_id = requests.run_id
     where requests.first_token_s is not null
-        and not requests.asks_other_model
+        and not requests.is_unpredicted
 ),
 
 -- A context is a line over time: offset + token_per_s * t. Where it meets the

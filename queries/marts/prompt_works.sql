@@ -31,7 +31,7 @@ with prompts as (
             as uncached_tokens
     from staging.requests
     where requests.first_token_s is not null
-        and not requests.asks_other_model
+        and not requests.is_unpredicted
 ),
 
 -- The batch is that of the stretch that ends with this first token.

@@ -49,7 +49,7 @@ with measured as (
     from staging.requests
     where is_success
         and not is_warm_up
-        and not asks_other_model
+        and not is_unpredicted
         and tpot_s > 0
 ),
 

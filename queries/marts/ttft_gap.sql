@@ -43,7 +43,7 @@ arrived as (
         row_number() over (partition by run_id, coalesce(endpoint, '') order by sent_s, seq) as place
     from staging.requests
     where is_sent
-        and not asks_other_model
+        and not is_unpredicted
 ),
 
 gone as (
@@ -56,7 +56,7 @@ gone as (
         ) as place
     from staging.requests
     where is_sent
-        and not asks_other_model
+        and not is_unpredicted
 ),
 
 costs as (

@@ -9,7 +9,8 @@
 -- session_id               requests of one session share it
 -- turn                     0-based place in the session
 -- class                    what the trace calls its kind
--- asks_other_model         its class asks for another model than the run's: the run's deployment is not that model's, so nothing is predicted of it
+-- is_unpredicted           nothing is predicted of it: its class asks for another model than the run's, whose deployment is not known, or the server
+--                          speculates, so that a token is not a step
 -- is_warm_up               left out of every quantity
 -- is_sent                  it left the client
 -- is_success               it was sent, brought tokens and did not fail
@@ -55,7 +56,7 @@ select
     requests.session_id,
     requests.turn,
     requests.class,
-    coalesce(runs.class_models[requests.class] <> runs.served_model, false) as asks_other_model,
+    coalesce(runs.class_models[requests.class] <> runs.served_model or runs.speculative_tokens > 0, false) as is_unpredicted,
     requests.is_warm_up,
     requests.sent_s is not null as is_sent,
     requests.sent_s is not null and requests.first_token_s is not null and requests.failure is null as is_success,
