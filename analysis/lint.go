@@ -69,7 +69,7 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 	var l Lint
 	var kinds, runs []string
 	for _, name := range names {
-		if strings.HasSuffix(name, ".zst") {
+		if IsPlanFile(name) {
 			planned, err := LintPlan(ctx, db, name)
 			if err != nil {
 				return l, err
@@ -102,6 +102,9 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 }
 
 const lintColumns = `select subject, subject_kind, rule, found, wrong, remedy`
+
+// IsPlanFile says that lint takes a name for a plan.
+func IsPlanFile(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 // lintSubject finds what a name stands for: a run wins over a source, and a source over a series.
 func lintSubject(ctx context.Context, db *sql.DB, name string) (subject, kind string, err error) {
