@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,8 @@ type Configuration struct {
 	IsCached       bool     // its prefix cache is on, as by default
 	Settings       []string // that differ from the baseline's deployment, in words
 	ExperimentPath string
-	Results        []string // sources of results of other tools, by name or by pattern
+	Results        []string       // sources of results of other tools, by name or by pattern
+	Points         map[string]any // settings of the measurements in them that count; nil: all
 	line           int
 }
 
@@ -174,6 +176,7 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 	again := f.baseline
 	err := yamlfile.Fields{
 		"results":    readResults(&again),
+		"points":     readPoints(&again),
 		"name":       yamlfile.Text(&s.Name),
 		"vary":       func(where string, node *yamlfile.Node) error { return f.readVary(&s, where, node) },
 		"hypothesis": s.readHypothesis,
@@ -189,12 +192,12 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 		return err
 	case s.IsControl && (s.Hypothesis != nil || len(s.Configurations) > 0):
 		return hint.Wrap(yamlfile.Errorf(node, "%s: a control has no vary and no hypothesis: it is the baseline again, which must not differ", where)).Hint("leave them out")
-	case s.IsControl && len(f.baseline.Results) > 0 && slices.Equal(again.Results, f.baseline.Results):
+	case s.IsControl && len(f.baseline.Results) > 0 && slices.Equal(again.Results, f.baseline.Results) && maps.Equal(again.Points, f.baseline.Points):
 		return hint.Wrap(yamlfile.Errorf(node, "%s: the baseline is imported: a control needs other results of it", where)).Hint("results: [SOURCE] of a rerun")
 	case s.IsControl:
 		again.Name = s.Name
 		s.Configurations = []Configuration{again}
-	case len(again.Results) != len(f.baseline.Results):
+	case len(again.Results) != len(f.baseline.Results) || len(again.Points) != len(f.baseline.Points):
 		return yamlfile.Errorf(node, "%s: results are of a configuration, or of a control", where)
 	case s.Hypothesis == nil || len(s.Configurations) == 0:
 		return hint.Wrap(yamlfile.Errorf(node, "%s: a step has vary and hypothesis, or is a control", where)).
@@ -209,13 +212,13 @@ func (f *File) readVary(s *Step, where string, node *yamlfile.Node) error {
 	c := f.baseline
 	if len(node.Content) == 0 {
 		err := yamlfile.Text(&c.ExperimentPath)(where, node)
-		c.Results, c.line = nil, node.Line
+		c.Results, c.Points, c.line = nil, nil, node.Line
 		s.Configurations = []Configuration{c}
 		return err
 	}
 	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		c := f.baseline
-		c.Name, c.ExperimentPath, c.Results, c.Settings = "", "", nil, nil
+		c.Name, c.ExperimentPath, c.Results, c.Points, c.Settings = "", "", nil, nil, nil
 		err := f.readConfiguration(&c)(where, node)
 		s.Configurations = append(s.Configurations, c)
 		return err
@@ -232,6 +235,7 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		fields["replicas"] = yamlfile.Whole(&c.Replicas, 1, 10_000)
 		fields["enable_prefix_caching"] = yamlfile.Flag(&c.IsCached)
 		fields["results"] = readResults(c)
+		fields["points"] = readPoints(c)
 		if err := fields.Read(where, node); err != nil {
 			return err
 		}
@@ -255,6 +259,14 @@ func readResults(c *Configuration) yamlfile.Field {
 			c.Results = append(c.Results, source)
 			return err
 		})(where, node)
+	}
+}
+
+// readPoints reads settings of measurements, in place of the baseline's.
+func readPoints(c *Configuration) yamlfile.Field {
+	return func(where string, node *yamlfile.Node) error {
+		c.Points = nil
+		return yamlfile.Map(&c.Points)(where, node)
 	}
 }
 

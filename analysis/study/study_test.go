@@ -87,7 +87,8 @@ func TestAStepEndsWithAVerdict(t *testing.T) {
 		return s
 	}
 	rows := []Row{rowOf(Baseline, rehearsed(10, 20, 30)...), rowOf("more", rehearsed(11, 22.1, 33)...), rowOf("little", rehearsed(10.1, 20.2, 30.3)...),
-		rowOf("open", rehearsed(9, 22, 34)...), rowOf("less", rehearsed(9, 18, 27.1)...), rowOf("noise", rehearsed(300, 310, 290)...), rowOf("nothing", Measure{Why: "does not fit", High: new(0.0)})}
+		rowOf("open", rehearsed(9, 22, 34)...), rowOf("less", rehearsed(9, 18, 27.1)...), rowOf("noise", rehearsed(300, 310, 290)...), rowOf("nothing", Measure{Why: "does not fit", High: new(0.0)}),
+		rowOf("never", over(0, 8), over(0, 8)), rowOf("open end", over(20, 0), over(20, 0))}
 	for _, c := range []struct {
 		what          string
 		step          Step
@@ -101,6 +102,8 @@ func TestAStepEndsWithAVerdict(t *testing.T) {
 		{"one of two cannot be told", step(up, "less", "open"), NotShown, "", ""},
 		{"down", step(&Hypothesis{Metric: "rate", Direction: "down", AtLeast: 0.05, Against: Baseline}, "less"), Held, "", "-10 %"},
 		{"what does not fit shows nothing", step(up, "nothing"), NotShown, "", "is not known of both"},
+		{"the smallest rate missed the SLO", step(&Hypothesis{Metric: "rate", Direction: "down", AtLeast: 0.05, Against: "open end"}, "never"), Held, "", "of never -60 % or less against open end"},
+		{"no limit was found of both", step(&Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: "open end"}, "open end"), NotShown, "", "+0 % (no interval: one repeat, or no limit found)"},
 		{"against another", step(&Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: "less"}, "more"), Held, "", "against less"},
 		{"a control that differs", Step{Name: "noise", IsControl: true, IfRefuted: Stop}, NotHeld, Stop, "may be chance"},
 	} {

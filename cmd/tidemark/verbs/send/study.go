@@ -306,9 +306,7 @@ func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour
 		return nil, hint.Misuse("study: %s: the experiment varies %q", c.ExperimentPath, file.Variable).Hint("a study wants variable: request-rate")
 	}
 	file.Name, file.SLO, file.Repeats = s.file.Name+"-"+stemOf(c.Name), s.file.SLOPath, step.Repeats
-	if step.IsControl {
-		file.Override(map[string]any{"seed": study.Seed(s.seed, step.Draw(0))})
-	}
+	file.Override(map[string]any{"seed": study.Seed(s.seed, step.Draw(0))}) // all configurations share their draws
 	p := player{Call: &s.Call, runs: s.Runs, file: file, isFresh: s.isFresh}
 	seriesID, done, err := p.rows(filepath.Join(s.Runs, file.Name+".experiment.jsonl"))
 	if err := p.withLeft(err, done); err != nil {

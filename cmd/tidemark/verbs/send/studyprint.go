@@ -4,6 +4,7 @@ package send
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tidemark/analysis"
@@ -21,6 +22,10 @@ func (s *studying) print(r study.Result) error {
 		s.Gap()
 		if err := s.PrintForms(studyTails(r)); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(r.Rows, func(row study.Row) bool { return row.TTFT == nil || row.TPOT == nil || row.ITL == nil }) {
+			s.Gap()
+			s.Remark("Blank: nothing was measured at that rate, or too few requests for a p99.")
 		}
 	}
 	s.Gap()
