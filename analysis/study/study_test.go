@@ -208,3 +208,41 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		t.Errorf("the second repeat: %v, %v", m, has)
 	}
 }
+
+// The first configuration keeps its interval, the second loses a third, the third moves within what its repeats leave open.
+func TestTwoStudiesAreComparedByInterval(t *testing.T) {
+	of := func(outcome string, rows ...Row) Result {
+		return Result{Schema: ResultSchema, SLO: analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 1}}}, Traffic: "chat", Band: 0.08, Rows: rows,
+			Verdicts: []Verdict{{Step: "more", Outcome: outcome}}}
+	}
+	sent := func(rates ...float64) (all []Measure) {
+		for _, m := range rehearsed(rates...) {
+			m.Origin, m.Binding = "simulated", "p99 ttft"
+			all = append(all, m)
+		}
+		return all
+	}
+	before := of(Held, rowOf(Baseline, rehearsed(10, 10.1, 9.9)...), rowOf("less", rehearsed(15, 15.2, 14.9)...), rowOf("open", rehearsed(10, 14, 7)...), rowOf("gone", rehearsed(1)...))
+	after := of(NotHeld, rowOf(Baseline, sent(10, 10.1, 9.9)...), rowOf("less", sent(10, 10.2, 9.9)...), rowOf("open", sent(11, 15, 8)...), rowOf("new", sent(1)...))
+	c, why := Compare(before, after)
+	if why != "" || len(c.Answers) != 3 {
+		t.Fatalf("%q, %d answers", why, len(c.Answers))
+	}
+	for i, isChanged := range []bool{false, true, false} {
+		if c.Answers[i].IsChanged != isChanged {
+			t.Errorf("%s: changed is %v: %+v", c.Answers[i].Name, c.Answers[i].IsChanged, c.Answers[i].Change)
+		}
+	}
+	if said := c.FirstLine(); !strings.HasPrefix(said, "1 of 3 configurations changed: less -33 % (") {
+		t.Error(said)
+	}
+	for _, want := range []string{"more: held, then not held", "rehearsed, then simulated: the model's own error, 8.00 %, is not in the intervals.", "only before: gone", "only after: new"} {
+		if got := strings.Join(c.Remarks(), "\n"); !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	after.Traffic = "code"
+	if _, why := Compare(before, after); why != "their traffic differs: chat, then code" {
+		t.Error(why)
+	}
+}

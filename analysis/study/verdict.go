@@ -199,9 +199,20 @@ func Headline(rows []Row, slo analysis.SLO) string {
 	return text + "."
 }
 
+// Interval of the largest rate, in words without a unit.
+func (r Row) Interval() string {
+	switch {
+	case r.RateLow == nil:
+		return "none"
+	case r.RateHigh == nil:
+		return show.Figures(*r.RateLow) + " or more"
+	}
+	return show.Figures(*r.RateLow) + " to " + show.Figures(*r.RateHigh)
+}
+
 func rateWords(r Row) string {
 	if r.RateHigh == nil {
 		return show.Figures(*r.RateLow) + " requests/s or more"
 	}
-	return fmt.Sprintf("%s to %s requests/s", show.Figures(*r.RateLow), show.Figures(*r.RateHigh))
+	return r.Interval() + " requests/s"
 }

@@ -57,13 +57,7 @@ func studyRates(r study.Result) []analysis.Table {
 	narrow, least := kit.TableOf("configuration", "/s", "90 %", "change", "$/M"), kit.TableOf("configuration", "/s, 90 %", "change")
 	for _, row := range r.Rows {
 		rate, perGPU, usd := figure(row.Rate), figure(row.PerGPU), figure(row.USD)
-		interval, change := "none", ""
-		if row.RateLow != nil {
-			interval = show.Figures(*row.RateLow) + " or more"
-		}
-		if row.RateLow != nil && row.RateHigh != nil {
-			interval = show.Figures(*row.RateLow) + " to " + show.Figures(*row.RateHigh)
-		}
+		interval, change := row.Interval(), ""
 		if row.IsShown != nil {
 			change = study.NoDifference
 		}
