@@ -6,11 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/capacity"
 	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
@@ -244,5 +246,29 @@ func TestTwoStudiesAreComparedByInterval(t *testing.T) {
 	after.Traffic = "code"
 	if _, why := Compare(before, after); why != "their traffic differs: chat, then code" {
 		t.Error(why)
+	}
+}
+
+// A candidate that was rejected before a start, one that failed, one that was not started: each has a row that says why, and no figure.
+func TestEveryCandidateOfATuningIsKept(t *testing.T) {
+	file := tune.File{Asked: tune.Asked{Name: "chat"}, Knobs: []tune.Knob{{Name: "mode", Flag: "--mode", Values: []string{"broken", "next", "small", "large"}}}}
+	candidates, err := file.Candidates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]tune.Row, len(candidates))
+	for i, c := range candidates {
+		rows[i].Candidate = c
+	}
+	rows[2].RatePerS, rows[2].Full, rows[3].Short, rows[4].Why = 21, &capacity.Answer{}, 3, "does not fit"
+	r := OfTuning(file, analysis.SLO{}, rows, []tune.Finisher{{Row: rows[0], Low: 9, Rate: 10, High: 11}, {Row: rows[1], Rejected: "ran out of memory"}}, "measured", "", "test")
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, row.Name+" "+row.Origin+": "+row.Why)
+	}
+	want := []string{"baseline measured: ", "mode broken measured: ran out of memory", "mode next rehearsed: not started: 21.0 requests/s by the rehearsal",
+		"mode small rehearsed: not near the best: about 3.00 requests/s by a short rehearsal of the busiest minute", "mode large rehearsed: does not fit"}
+	if !slices.Equal(got, want) || math.Abs(*r.Rows[0].Rate-10) > 1e-9 || r.Rows[2].RateLow != nil {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
