@@ -62,8 +62,10 @@ func Read(path string) (File, error) {
 	f.Locate(path, text, f.SLO)
 	if s := f.Server; s != nil {
 		s.Dir = filepath.Dir(path)
-		if strings.Contains(s.Start[0], "/") {
-			s.Start[0], err = filepath.Abs(Beside(path, s.Start[0]))
+		for _, program := range [][]string{s.Start, s.Stop} {
+			if len(program) > 0 && strings.Contains(program[0], "/") && err == nil {
+				program[0], err = filepath.Abs(Beside(path, program[0]))
+			}
 		}
 	}
 	return f, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"time"
@@ -77,11 +78,28 @@ func (p *Process) Stop() error {
 		p.signal(syscall.SIGKILL) // children that the leader has left behind
 		p.within(time.Second, func() bool { return p.signal(0) != nil })
 	}
+	said := p.runStop()
 	if !p.within(p.StopWithin, func() bool { return !p.isTaken(context.Background()) }) {
 		return hint.Errorf("server: %s is still taken %s after the server was stopped", p.BaseURL, inWords(p.StopWithin)).
-			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM")
+			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM, or by stop%s", said)
 	}
 	return nil
+}
+
+// runStop runs the user's program that stops. It may fail, where nothing is left to be stopped: what counts is the port. said is what it printed.
+func (c Command) runStop() (said string) {
+	if len(c.StopArgs) == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(c.StopWithin, afterKill))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.StopArgs[0], c.StopArgs[1:]...)
+	cmd.Dir, cmd.WaitDelay = c.Dir, time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf(", which said: %v: %s", err, strings.TrimSpace(string(out)))
+	}
+	return ""
 }
 
 func (p *Process) signal(s syscall.Signal) error { return syscall.Kill(-p.PID, s) }

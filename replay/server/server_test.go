@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -81,6 +82,30 @@ func TestAServerThatIgnoresSIGTERMIsKilledWithItsChildren(t *testing.T) {
 	fmt.Sscan(string(text), &child)
 	if child == 0 || identify(child).Began != "" {
 		t.Errorf("its child %d lives", child)
+	}
+}
+
+// As docker does: the container outlives the program that started it.
+func TestWhatOutlivesItsProcessIsStopped(t *testing.T) {
+	c := command(t, "LISTEN= setsid sh -c 'echo $$ >container; $SERVE' & sleep 100")
+	c.StopWithin = 200 * time.Millisecond
+	c.StopArgs = []string{"sh", "-c", "kill -KILL $(cat container)"}
+	p, failure, err := c.Start(t.Context(), unknown)
+	if err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	syscall.Kill(-p.PID, syscall.SIGKILL)
+	p.within(time.Second, func() bool { return !p.IsAlive() })
+	if !c.isTaken(t.Context()) {
+		t.Fatal("the container has ended with its client")
+	}
+	without := Left(c, p.Identity)
+	without.StopArgs = []string{"sh", "-c", "echo no such container; exit 1"}
+	if err := without.Stop(); err == nil || !strings.Contains(hint.Of(err), "no such container") {
+		t.Errorf("a stop that stops nothing: %v", err)
+	}
+	if err := Left(c, p.Identity).Stop(); err != nil || c.isTaken(t.Context()) {
+		t.Errorf("it listens: %v", err)
 	}
 }
 

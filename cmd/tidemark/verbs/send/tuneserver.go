@@ -48,6 +48,11 @@ func (f *tuneFlags) prepare(file tune.File, a asked) (*tuning, error) {
 	if _, err := exec.LookPath(file.Server.Start[0]); err != nil {
 		return nil, hint.Misuse("tune: server.start: %w", err).Hint("the program is looked for beside the file, or in $PATH")
 	}
+	if stop := file.Server.Stop; len(stop) > 0 {
+		if _, err := exec.LookPath(stop[0]); err != nil {
+			return nil, hint.Misuse("tune: server.stop: %w", err).Hint("the program is looked for beside the file, or in $PATH")
+		}
+	}
 	if err := file.CheckBudget(a.base.question); err != nil {
 		return nil, err
 	}
@@ -109,7 +114,7 @@ func (t *tuning) stopLeft() error {
 		return nil
 	}
 	left := server.Left(t.command(nil, replay.Settings{}), *t.log.Left)
-	if left.IsAlive() {
+	if left.IsAlive() || len(left.StopArgs) > 0 { // a container outlives the process that started it
 		t.Tell("stopping the server that a killed process has left, process %d", left.PID)
 		if err := left.Stop(); err != nil {
 			return err
@@ -125,7 +130,7 @@ func (t *tuning) command(flags []string, settings replay.Settings) server.Comman
 	if settings.APIKey != "" {
 		headers.Set("Authorization", "Bearer "+settings.APIKey)
 	}
-	return server.Command{Args: s.Command(flags), Dir: s.Dir, BaseURL: s.BaseURL, Headers: headers, ReadyWithin: s.ReadyWithin, StopWithin: s.StopWithin,
+	return server.Command{Args: s.Command(flags), StopArgs: s.Stop, Dir: s.Dir, BaseURL: s.BaseURL, Headers: headers, ReadyWithin: s.ReadyWithin, StopWithin: s.StopWithin,
 		Log: filepath.Join(t.Runs, t.log.SeriesID, fmt.Sprintf("start-%02d.log", t.log.Starts))}
 }
 
