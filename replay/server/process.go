@@ -86,20 +86,27 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// runStop runs the user's program that stops. It may fail, where nothing is left to be stopped: what counts is the port. said is what it printed.
+// runStop runs the user's program that stops. It may fail, where nothing is left to be stopped: what counts is the port. said is what it said.
 func (c Command) runStop() (said string) {
 	if len(c.StopArgs) == 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(c.StopWithin, afterKill))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.StopArgs[0], c.StopArgs[1:]...)
-	cmd.Dir, cmd.WaitDelay = c.Dir, time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Sprintf(", which said: %v: %s", err, strings.TrimSpace(string(out)))
+	if err := c.Run(ctx, c.StopArgs); err != nil {
+		return fmt.Sprintf(", which said: %v", err)
 	}
 	return ""
+}
+
+// Run runs a program beside the server, in its folder. An error has what it printed.
+func (c Command) Run(ctx context.Context, args []string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.WaitDelay = c.Dir, time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 func (p *Process) signal(s syscall.Signal) error { return syscall.Kill(-p.PID, s) }
