@@ -96,6 +96,13 @@ func (f *studyFlags) run() error {
 	if err != nil {
 		return err
 	}
+	for _, step := range file.Steps { // a mistake in the last one is not to cost the hours of the others
+		for _, c := range step.Configurations {
+			if _, err := experimentOf(c); err != nil {
+				return err
+			}
+		}
+	}
 	log, err := study.OpenLog(filepath.Join(f.Runs, file.Name+".study.jsonl"), file, f.Seed, f.isFresh, time.Now)
 	if err != nil {
 		return err
@@ -231,6 +238,10 @@ func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelled
 			return nil, err
 		}
 		q := drawn.question
+		if why := tooLong(q, m.Deployment); why != "" {
+			repeats[repeat] = study.DoesNotFit(why)
+			continue
+		}
 		q.Twin = twinOf(m.Modelled, c.IsCached)
 		q.Twin.Replicas = c.Replicas
 		key, answer, isThere, err := s.earlier(q)
@@ -296,14 +307,25 @@ func (s *studying) drawn(draw int) (*search, error) {
 	return asked, hint.AsMisuse(asked.question.Check())
 }
 
-// experiment replays an experiment over request rates, or goes on with it.
-func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour float64) (repeats []study.Measure, err error) {
-	file, err := experiment.Read(c.ExperimentPath)
-	if err != nil {
-		return nil, hint.AsMisuse(err)
+// experimentOf reads a configuration's experiment, if it has one.
+func experimentOf(c study.Configuration) (file experiment.File, err error) {
+	if c.ExperimentPath == "" {
+		return file, nil
+	}
+	if file, err = experiment.Read(c.ExperimentPath); err != nil {
+		return file, hint.AsMisuse(err)
 	}
 	if file.Variable != "request-rate" {
-		return nil, hint.Misuse("study: %s: the experiment varies %q", c.ExperimentPath, file.Variable).Hint("a study wants variable: request-rate")
+		return file, hint.Misuse("study: %s: the experiment varies %q", c.ExperimentPath, file.Variable).Hint("a study wants variable: request-rate")
+	}
+	return file, nil
+}
+
+// experiment replays an experiment over request rates, or goes on with it.
+func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour float64) (repeats []study.Measure, err error) {
+	file, err := experimentOf(c)
+	if err != nil {
+		return nil, err
 	}
 	file.Name, file.SLO, file.Repeats = s.file.Name+"-"+stemOf(c.Name), s.file.SLOPath, step.Repeats
 	file.Override(map[string]any{"seed": study.Seed(s.seed, step.Draw(0))}) // all configurations share their draws
