@@ -16,6 +16,7 @@ import (
 	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
+	"tidemark/replay/plan"
 )
 
 func rehearsed(rates ...float64) (all []Measure) {
@@ -142,6 +143,25 @@ func TestWhatBindsIsWhatIsMissedFirst(t *testing.T) {
 	}
 	if want := 36 / (2 * 100 * 0.98 * 3600 / 1e6); math.Abs(*m.USD-want) > 1e-9 {
 		t.Errorf("cost: got %v, want %v", *m.USD, want)
+	}
+}
+
+func TestWhatASearchLeavesOpenIsNoLimit(t *testing.T) {
+	q := capacity.Question{Window: make([]plan.Request, 10), Length: time.Second}
+	for _, c := range []struct {
+		answer    capacity.Answer
+		low, high float64 // 0: none
+	}{
+		{capacity.Answer{Outcome: capacity.Found, RatePerS: new(9.0), RateLowPerS: new(8.0), RateHighPerS: new(10.0)}, 8, 10},
+		{capacity.Answer{Outcome: capacity.Undecided, RatePerS: new(9.0), RateLowPerS: new(5.0), RateHighPerS: new(20.0)}, 5, 20},
+		{capacity.Answer{Outcome: capacity.Undecided, RateLowPerS: new(5.0)}, 5, 0},
+		{capacity.Answer{Outcome: capacity.Invalid}, 0, 0},
+		{capacity.Answer{Outcome: capacity.BelowMin}, 0, 0.5},
+	} {
+		m, err := OfRehearsal(t.Context(), q, c.answer, 0, 1)
+		if high := m.High; err != nil || m.Low != c.low || (high == nil) != (c.high == 0) || high != nil && math.Abs(*high-c.high) > 1e-9 {
+			t.Errorf("%s: %+v, %v", c.answer.Outcome, m, err)
+		}
 	}
 }
 
