@@ -1,8 +1,8 @@
 package send
 
 // The verb study takes the steps of a study file one after the other. Package analysis/study reads the file and judges; this file
-// measures a configuration: it rehearses it with the question of the verb capacity, replays an experiment, or asks the warehouse for results of
-// other tools.
+// measures a configuration: it rehearses it with the question of the verb capacity, searches with it on a server that runs, replays an
+// experiment, or asks the warehouse for results of other tools.
 //
 // What was rehearsed is in the journal of the study, and in the warehouse if there is one; an experiment has a journal of its own. After a kill
 // the same command goes on.
@@ -46,15 +46,14 @@ type studyFlags struct {
 
 func StudyCommand() *cli.Command {
 	f := &studyFlags{}
-	target := kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 	return &cli.Command{
 		Name:      "study",
 		Usage:     "steps with a hypothesis each, and whether each held",
 		ArgsUsage: "FILE.yaml | EXAMPLE",
 		Description: `Each configuration is rehearsed without a server, searched on one that runs
-(base_url), replayed (experiment: FILE) or taken from imported results. Its largest rate within the SLO
-is an interval over repeats on fresh traffic; where two overlap, no difference
-is shown. After a kill the same command goes on. Exits 1 where a step is not
+(base_url), replayed (experiment: FILE) or taken from imported results. Its
+largest rate within the SLO is an interval over repeats on fresh traffic; where
+two overlap, no difference is shown. After a kill the same command goes on. Exits 1 where a step is not
 held, or nothing is shown. Built in: vllm-settings.
 
 Example file:
@@ -72,7 +71,7 @@ Example file:
 
 Example:
   tidemark study vllm-settings`,
-		Flags: f.TableFlags(append(kit.Without(target, "runs"),
+		Flags: f.TableFlags(append(kit.Without(f.sendingFlags(), "runs"),
 			&cli.BoolFlag{Name: "print", Usage: "print a built-in study, to be changed", Destination: &f.isPrinted},
 			&cli.StringFlag{Name: "runs", Usage: "keep the journal, and runs of experiments, in `DIR`", Value: "runs", Destination: &f.Runs},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again; the journal so far is kept under another name", Destination: &f.isFresh},

@@ -37,7 +37,6 @@ type tuneFlags struct {
 
 func TuneCommand() *cli.Command {
 	f := &tuneFlags{}
-	target := kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 	return &cli.Command{
 		Name:      "tune",
 		Usage:     "which settings of a server take the most traffic within an SLO",
@@ -70,9 +69,14 @@ Example:
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
 			&cli.BoolFlag{Name: "restart", Usage: "measure again; the journal so far is kept under another name", Destination: &f.isFresh},
 			kit.SeedFlag(&f.Seed),
-		}, target)...),
+		}, f.sendingFlags())...),
 		Action: f.Do(f.run),
 	}
+}
+
+// sendingFlags are how requests are sent, where a file says to whom and what.
+func (f *capacityFlags) sendingFlags() []cli.Flag {
+	return kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 }
 
 func (f *tuneFlags) run() error {
