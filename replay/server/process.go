@@ -32,9 +32,10 @@ func identify(pid int) Identity {
 type Process struct {
 	Command
 	Identity
-	since time.Time
-	ended chan struct{} // nil: another process started it
-	how   error         // after ended
+	since     time.Time
+	beforeMiB int           // of GPU memory in use before the start; -1: not known
+	ended     chan struct{} // nil: another process started it
+	how       error         // after ended
 }
 
 // Left is a server that a killed process has started.
@@ -64,7 +65,7 @@ func (p *Process) ending() string {
 // afterKill is how long what got SIGKILL may take to be gone, and how long children may outlive the server.
 const afterKill = 5 * time.Second
 
-// Stop ends the process group and waits until the port is free again, whatever has become of the run: it asks no context. Of a killed process
+// Stop ends the process group and waits until the port and the GPUs' memory are free again, whatever has become of the run: it asks no context. Of a killed process
 // the group is only touched while its leader lives, since its number may be another's.
 func (p *Process) Stop() error {
 	isOurs := p.ended != nil || p.IsAlive()
@@ -83,7 +84,7 @@ func (p *Process) Stop() error {
 		return hint.Errorf("server: %s is still taken %s after the server was stopped", p.BaseURL, inWords(p.StopWithin)).
 			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM, or by stop%s", said)
 	}
-	return nil
+	return p.awaitMemory()
 }
 
 // runStop runs the user's program that stops. It may fail, where nothing is left to be stopped: what counts is the port. said is what it said.

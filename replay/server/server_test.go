@@ -109,6 +109,32 @@ func TestWhatOutlivesItsProcessIsStopped(t *testing.T) {
 	}
 }
 
+// nvidia-smi is a script here, of two GPUs: its first one says what the file "used" has.
+func TestTheNextStartWaitsForTheMemory(t *testing.T) {
+	bin := t.TempDir()
+	used := func(mib string) { must.Do(t, os.WriteFile(filepath.Join(bin, "used"), []byte(mib), 0o600)) }
+	must.Do(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\ncat "+bin+"/used; echo 4\n"), 0o700))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	used("300\n")
+	c := command(t, "$SERVE")
+	p, failure, err := c.Start(t.Context(), unknown)
+	if err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	used("70000\n")
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "70004 MiB of GPU memory are still in use 1s after the server was stopped, 304 before") {
+		t.Error(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { os.WriteFile(filepath.Join(bin, "used"), []byte("1300\n"), 0o600) })
+	if err := p.Stop(); err != nil {
+		t.Errorf("it was given back in time: %v", err)
+	}
+	used("[N/A]\n")
+	if got := gpuMiB(); got != -1 {
+		t.Errorf("%d MiB of a GPU that does not say", got)
+	}
+}
+
 func TestAStartThatFailsIsAResult(t *testing.T) {
 	for _, c := range []struct{ line, why string }{
 		{"echo loading; echo no such model; exit 3", "ended before it was ready, exit status 3: no such model"},

@@ -95,7 +95,7 @@ func (c Command) launch(known func(Identity) error) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	p := &Process{Command: c, since: time.Now(), ended: make(chan struct{})}
+	p := &Process{Command: c, since: time.Now(), beforeMiB: gpuMiB(), ended: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
