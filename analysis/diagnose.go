@@ -38,6 +38,11 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s: %w", one, err)
 		}
+		throttlings, err := Throttlings(ctx, db, one)
+		if err != nil {
+			return nil, fmt.Errorf("diagnose %s: %w", one, err)
+		}
+		d.Notes = append(d.Notes, throttlings...)
 		all = append(all, d)
 	}
 	return all, nil
@@ -55,7 +60,7 @@ select
     subject_kind,
     unnest(case when symptoms = [] then [null] else symptoms end, recursive := true)
 from marts.diagnoses
-where subject = ?`, subject)
+where subject = ? and subject_kind = '`+kind+"'", subject) // not a parameter: a run must not wait for every file of metrics
 	if err != nil {
 		return d, err
 	}

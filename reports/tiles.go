@@ -162,7 +162,7 @@ func (p *page) predictedTile(run *Run) (tile, error) {
 	if !isKnown {
 		return t, nil
 	}
-	t.Value, t.Basis = times(slowdown), "median request"
+	t.Value, t.Basis = times(slowdown), "median request"+run.ofPredictedModel()
 	d, err := ask(p.ctx, p.db, "staging.deployments", `select band_ratio from staging.deployments where run_id = $1`, run.ID)
 	if err != nil {
 		return t, err

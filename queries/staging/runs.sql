@@ -39,6 +39,8 @@
 -- drain_waited_s           how long that was waited for, seconds
 -- running_before           requests that the server ran when it was asked first
 -- endpoints                base urls that were sent to
+-- speculative_tokens       guessed ahead in a step, as the server says; 0: none, or it does not say
+-- routing                  how requests are shared over several addresses; null: in turns, those of a session to one
 -- class_models             the model that a class asked for instead of served_model, by class; null: none
 -- series_id                runs of one experiment share it; null: the run stands alone, as are the next nine
 -- series_name              name of the experiment
@@ -121,7 +123,9 @@ select
         nullif((runs.document -> '$.target.base_urls')::varchar[], []),
         case when runs.document ->> '$.target.base_url' is not null then [runs.document ->> '$.target.base_url'] end
     ) as endpoints,
+    nullif(runs.document ->> '$.target.routing', '') as routing,
     (runs.document -> '$.target.models')::map(varchar, varchar) as class_models,
+    coalesce((runs.document ->> '$.effective.num_speculative_tokens')::bigint, 0) as speculative_tokens,
     nullif(runs.document ->> '$.series.id', '') as series_id,
     runs.document ->> '$.series.name' as series_name,
     runs.document ->> '$.series.hypothesis' as hypothesis,
