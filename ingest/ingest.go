@@ -33,9 +33,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
+	"tidemark/ingest/read"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 )
@@ -122,7 +126,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		m.meter.sum.Size += files[i].size
 	}
 	nameFiles(files, m.names)
-	if err := boundDuckDB(ctx, w, m.meter.sum.Size); err != nil {
+	if err := boundDuckDB(ctx, w, bytesToRead(files)); err != nil {
 		return nil, err
 	}
 	isTogether := m.defersRefresh(files)
@@ -149,13 +153,32 @@ func (m *loader) defersRefresh(files []candidate) bool {
 	return true
 }
 
+// mostInPipe is what a pipe is taken to hold: ten GB from one, for which DuckDB had no limit, took 14 GB of memory.
+const mostInPipe = 1 << 30
+
+// bytesToRead is about how much the files hold: packed ones ten times their size.
+func bytesToRead(files []candidate) (bytes int64) {
+	for _, f := range files {
+		info, err := os.Stat(f.path)
+		switch {
+		case f.path == "-" || err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0:
+			bytes += mostInPipe
+		case read.UnpackedName(f.path) != filepath.Base(f.path):
+			bytes += 10 * f.size
+		default:
+			bytes += f.size
+		}
+	}
+	return bytes
+}
+
 // boundDuckDB keeps DuckDB from holding on to what it has written of large files:
 // it would take four fifths of the machine's memory before it gives any back. Each
 // of its threads needs some to work in. For small files the limit is left alone,
 // because that is faster. Small files are planned for longer than they are worked
 // on, and handing the work to a second thread costs a tenth more than doing it.
 func boundDuckDB(ctx context.Context, w *warehouse.Warehouse, size int64) error {
-	const smallBytes, largeBytes, leastMB, threadMB = 1 << 20, 1 << 30, 400, 150
+	const smallBytes, largeBytes, leastMB, threadMB = 1 << 20, mostInPipe, 400, 150
 	if size < smallBytes {
 		return w.OneThread(ctx)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 const twoRows = header + "2024-01-01 00:00:00,1,1\n2024-01-01 00:00:01,2,2\n"
@@ -125,6 +127,29 @@ func TestTakenNames(t *testing.T) {
 	}
 	if _, err := ingest.Load(t.Context(), w, []string{"a", "b", "c"}, ingest.Options{Name: "x"}); err == nil {
 		t.Error("one name for several paths: no error")
+	}
+}
+
+// Nobody knows how much comes through a pipe.
+func TestAPipeIsReadInLimitedMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w.duckdb")
+	if err := warehousetest.Template(path); err != nil {
+		t.Fatal(err)
+	}
+	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	limit := func() string { return fmt.Sprint(table(t, w, "select current_setting('memory_limit')")) }
+	before := limit()
+	load(t, w, write(t, "a.csv", []byte(twoRows)), ingest.Options{})
+	if got := limit(); got != before {
+		t.Errorf("a small file: the limit was %s, is %s", before, got)
+	}
+	load(t, w, "-", ingest.Options{Stdin: strings.NewReader(twoRows + "2024-01-01 00:00:02,1,1\n")})
+	if got := limit(); got == before || !strings.Contains(got, "MiB") {
+		t.Errorf("a pipe: the limit was %s, is %s", before, got)
 	}
 }
 

@@ -174,7 +174,7 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	if err != nil {
 		return err
 	}
-	if l.in.Size >= largeBytes {
+	if l.in.Disk.Bytes.Load() >= largeBytes {
 		debug.FreeOSMemory() // of the readers' buffers: from here DuckDB needs memory, and Go does not
 	}
 	if err := l.accept(sum, about); err != nil {
