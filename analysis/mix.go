@@ -27,6 +27,7 @@ type MixChoice struct {
 	IsCold         bool   // as if nothing were found in a cache
 	ByClass        bool   // classes are separate parts
 	MaxConcurrency int    // of a closed loop; 0: open
+	LengthSteps    int    // length buckets in a factor of two; 0: eight
 }
 
 // takes says whether the choice includes a request.
@@ -38,7 +39,7 @@ func (m MixChoice) takes(r plan.Request) bool {
 // traffic is, and takes tens of megabytes.
 const mostArrivals = 1_000_000
 
-// lengthSteps is the number of length buckets in a factor of two. Neighbours differ by 9 %, about as much as predictions are off.
+// lengthSteps is the usual number of length buckets in a factor of two. Neighbours differ by 9 %, about as much as predictions are off.
 const lengthSteps = 8
 
 // lengthKey names a bucket of lengths.
@@ -51,8 +52,9 @@ type lengthKey struct {
 const shortPrompt = 128
 
 // keyOf is the bucket of a length.
-func keyOf(class string, tokens int) lengthKey {
-	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
+func (m MixChoice) keyOf(class string, tokens int) lengthKey {
+	steps := float64(cmp.Or(m.LengthSteps, lengthSteps))
+	return lengthKey{class, int(math.Floor(steps * math.Log2(float64(max(1, tokens)))))}
 }
 
 // partSums are the sums over the requests of a bucket: their number, prompt tokens to compute, query-key pairs with cached tokens, output
@@ -94,9 +96,9 @@ func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.
 			cached = 0
 		}
 		uncached := max(1, r.InputTokens-cached)
-		part := keyOf(class, max(shortPrompt, uncached))
+		part := choice.keyOf(class, max(shortPrompt, uncached))
 		sumsOf(parts, part).add(r.InputTokens, uncached, r.OutputTokens)
-		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
+		sumsOf(answers, choice.keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
 		if len(dues) < mostArrivals {
 			dues, partOf = append(dues, due), append(partOf, part)
 			m.Arrivals = append(m.Arrivals, queueing.Arrival{DueS: due, Gaps: float32(r.OutputTokens - 1)})

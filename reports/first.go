@@ -280,7 +280,7 @@ func (p *page) doFirst(run *Run) (do, command string, err error) {
     title,
     first_response
 from marts.symptoms
-where subject = $1 and kind <> 'by design' and first_response is not null
+where subject = $1 and subject_kind = 'run' and kind <> 'by design' and first_response is not null
 order by seq
 limit 1`, run.ID)
 	if err != nil {

@@ -205,9 +205,9 @@ func (c *curve) shareAt(objective int, ln, k float64) float64 {
 	// Slower steps act like more traffic, so that one column of the curve serves for all speeds near it.
 	speed := int(math.Round(k / speedStep))
 	x := (ln + (k - float64(speed)*speedStep)) / curveStep
-	low := int(math.Floor(x))
-	a, b := math.Log(at(low, speed)), math.Log(at(low+1, speed))
-	return math.Exp(a + (b-a)*(x-float64(low)))
+	low := int(math.Floor(x/float64(c.apart))) * c.apart
+	a, b := math.Log(at(low, speed)), math.Log(at(low+c.apart, speed))
+	return math.Exp(a + (b-a)*(x-float64(low))/float64(c.apart))
 }
 
 // minutesEnough is how much load in all would probably do: more runs like those that were, until the interval is as narrow as asked.

@@ -26,6 +26,7 @@ type curve struct {
 	plans    *plans
 	shift    Shift
 	requests int // played at a point
+	apart    int // steps between the points that a share is read off; 1 for a search
 	noise    engine.Noise
 	points   map[place]*sampled
 	limits   map[limitKey]limit
@@ -98,7 +99,7 @@ func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}, binds: math.Inf(1)}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, apart: 1, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}, binds: math.Inf(1)}
 }
 
 // at plays a point, or more seeds of it where more requests are asked for than before.

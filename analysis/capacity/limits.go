@@ -38,6 +38,9 @@ func NewLimits(ctx context.Context, q Question, requests int) (*Limits, error) {
 	return l, nil
 }
 
+// limitsApart is how many steps of the curve lie between two points that a limit or a share is read off.
+const limitsApart = 2
+
 // MostScale is the largest multiple that is asked about.
 func (l *Limits) MostScale() float64 { return l.q.MaxScale }
 
@@ -58,7 +61,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	q := &l.q
 	least, most := int(math.Floor(math.Log(q.MinScale)/curveStep)), int(math.Ceil(math.Log(q.MaxScale)/curveStep))
 	inside := func(n int) int { return max(least, min(most, n)) }
-	low, high := c.bracket(c.worst, inside(int(math.Round(guess/curveStep))), least, most, 2, 40)
+	low, high := c.bracket(c.worst, inside(int(math.Round(guess/curveStep))), least, most, limitsApart, 40)
 	got := Limit{Ln: math.Inf(1)}
 	switch {
 	case c.err != nil || high > most:
@@ -110,6 +113,7 @@ func (l *Limits) curve(shift Shift) *curve {
 	c := l.curves[shift]
 	if c == nil {
 		c = newCurve(l.twin, l.plans, shift, l.requests)
+		c.apart = limitsApart
 		l.curves[shift] = c
 	}
 	return c

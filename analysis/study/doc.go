@@ -8,6 +8,7 @@
 //	log.go        the journal of what was rehearsed
 //	imported.go   results of other tools, from a warehouse
 //	keep.go       the finished study in a warehouse
+//	compare.go    two studies: which answers changed
 //
 // It sends nothing and rehearses nothing itself: the caller measures. It refuses a study without a hypothesis or a control in a step, two
 // configurations of one name, and a comparison with what is not measured before.

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tidemark/analysis"
 	"tidemark/analysis/tune"
@@ -32,6 +34,8 @@ type File struct {
 	SLOPath string // empty: the objectives are in the file
 	SLO     analysis.SLO
 	Base    deployment.Deployment // what configurations change
+	Model   string                // as the servers at base_url call it
+	Load    time.Duration         // of each search at one of them
 	At      float64               // requests/s at which p99 are compared; 0: they are not
 	Repeats int
 	Steps   []Step // the first measures the baseline
@@ -50,15 +54,17 @@ type Step struct {
 	line           int
 }
 
-// Configuration is one thing to measure: by rehearsal, unless it names an experiment or results.
+// Configuration is one thing to measure: by rehearsal, unless it names a server, an experiment or results.
 type Configuration struct {
 	Name           string
 	Deployment     deployment.Deployment
 	Replicas       int
 	IsCached       bool     // its prefix cache is on, as by default
 	Settings       []string // that differ from the baseline's deployment, in words
+	BaseURL        string   // of a server that runs so
 	ExperimentPath string
-	Results        []string // sources of results of other tools, by name or by pattern
+	Results        []string       // sources of results of other tools, by name or by pattern
+	Points         map[string]any // settings of the measurements in them that count; nil: all
 	line           int
 }
 
@@ -120,7 +126,7 @@ func Read(path string) (File, error) {
 }
 
 func parse(text []byte) (File, error) {
-	f := File{Repeats: 3}
+	f := File{Repeats: 3, Load: 10 * time.Minute}
 	root, err := yamlfile.Parse(text)
 	if err != nil {
 		return f, err
@@ -137,6 +143,8 @@ func parse(text []byte) (File, error) {
 		"slo":        yamlfile.Text(&f.SLOPath),
 		"objectives": f.SLO.Field(),
 		"deployment": tune.DeploymentFields(&f.Base, "under vary").Read,
+		"model":      yamlfile.Text(&f.Model),
+		"load":       yamlfile.Duration(&f.Load),
 		"at":         yamlfile.Between(&f.At, 1e-6, 1e6),
 		"repeats":    yamlfile.Whole(&f.Repeats, 1, 1000),
 		"baseline":   later(&baseline),
@@ -174,6 +182,7 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 	again := f.baseline
 	err := yamlfile.Fields{
 		"results":    readResults(&again),
+		"points":     readPoints(&again),
 		"name":       yamlfile.Text(&s.Name),
 		"vary":       func(where string, node *yamlfile.Node) error { return f.readVary(&s, where, node) },
 		"hypothesis": s.readHypothesis,
@@ -189,12 +198,12 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 		return err
 	case s.IsControl && (s.Hypothesis != nil || len(s.Configurations) > 0):
 		return hint.Wrap(yamlfile.Errorf(node, "%s: a control has no vary and no hypothesis: it is the baseline again, which must not differ", where)).Hint("leave them out")
-	case s.IsControl && len(f.baseline.Results) > 0 && slices.Equal(again.Results, f.baseline.Results):
+	case s.IsControl && len(f.baseline.Results) > 0 && slices.Equal(again.Results, f.baseline.Results) && maps.Equal(again.Points, f.baseline.Points):
 		return hint.Wrap(yamlfile.Errorf(node, "%s: the baseline is imported: a control needs other results of it", where)).Hint("results: [SOURCE] of a rerun")
 	case s.IsControl:
 		again.Name = s.Name
 		s.Configurations = []Configuration{again}
-	case len(again.Results) != len(f.baseline.Results):
+	case len(again.Results) != len(f.baseline.Results) || len(again.Points) != len(f.baseline.Points):
 		return yamlfile.Errorf(node, "%s: results are of a configuration, or of a control", where)
 	case s.Hypothesis == nil || len(s.Configurations) == 0:
 		return hint.Wrap(yamlfile.Errorf(node, "%s: a step has vary and hypothesis, or is a control", where)).
@@ -209,13 +218,13 @@ func (f *File) readVary(s *Step, where string, node *yamlfile.Node) error {
 	c := f.baseline
 	if len(node.Content) == 0 {
 		err := yamlfile.Text(&c.ExperimentPath)(where, node)
-		c.Results, c.line = nil, node.Line
+		c.BaseURL, c.Results, c.Points, c.line = "", nil, nil, node.Line
 		s.Configurations = []Configuration{c}
 		return err
 	}
 	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		c := f.baseline
-		c.Name, c.ExperimentPath, c.Results, c.Settings = "", "", nil, nil
+		c.Name, c.BaseURL, c.ExperimentPath, c.Results, c.Points, c.Settings = "", "", "", nil, nil, nil
 		err := f.readConfiguration(&c)(where, node)
 		s.Configurations = append(s.Configurations, c)
 		return err
@@ -228,10 +237,12 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		c.line = node.Line
 		fields := tune.DeploymentFields(&c.Deployment, "under vary")
 		fields["name"] = yamlfile.Text(&c.Name)
+		fields["base_url"] = yamlfile.Text(&c.BaseURL)
 		fields["experiment"] = yamlfile.Text(&c.ExperimentPath)
 		fields["replicas"] = yamlfile.Whole(&c.Replicas, 1, 10_000)
 		fields["enable_prefix_caching"] = yamlfile.Flag(&c.IsCached)
 		fields["results"] = readResults(c)
+		fields["points"] = readPoints(c)
 		if err := fields.Read(where, node); err != nil {
 			return err
 		}
@@ -239,6 +250,16 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		if err := c.Deployment.Check(); err != nil {
 			return yamlfile.Errorf(node, "%s: %w", where, err)
 		}
+		how := 0
+		for _, is := range []bool{c.BaseURL != "", c.ExperimentPath != "", len(c.Results) > 0} {
+			if is {
+				how++
+			}
+		}
+		if how > 1 {
+			return yamlfile.Errorf(node, "%s: base_url, experiment, results: one of them says how it is measured", where)
+		}
+		c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 		c.Settings = c.differing(f.baseline)
 		c.Name = cmp.Or(c.Name, strings.Join(c.Settings, ", "))
 		return nil
@@ -255,6 +276,14 @@ func readResults(c *Configuration) yamlfile.Field {
 			c.Results = append(c.Results, source)
 			return err
 		})(where, node)
+	}
+}
+
+// readPoints reads settings of measurements, in place of the baseline's.
+func readPoints(c *Configuration) yamlfile.Field {
+	return func(where string, node *yamlfile.Node) error {
+		c.Points = nil
+		return yamlfile.Map(&c.Points)(where, node)
 	}
 }
 
@@ -325,7 +354,16 @@ func (f *File) check(root *yamlfile.Node) error {
 				return fmt.Errorf("line %d: %q twice: give one of them a name of its own", c.line, c.Name)
 			}
 			line[c.Name] = max(c.line, 1)
-			isRehearsed = isRehearsed || c.IsRehearsed()
+			isRehearsed = isRehearsed || c.IsRehearsed() || c.BaseURL != ""
+			if c.IsRehearsed() && f.baseline.BaseURL != "" {
+				return hint.Errorf("line %d: %s: the baseline is sent to a server, and this would be rehearsed", c.line, c.Name).Hint("base_url: of a server that runs so")
+			}
+			if c.BaseURL != "" && f.Model == "" {
+				return hint.Errorf("line %d: model: is missing: as the server calls it", c.line).Hint("model: llama, beside steps")
+			}
+			if c.BaseURL != "" && c.Replicas > 1 {
+				return fmt.Errorf("line %d: %s: base_url is one server, and replicas says %d", c.line, c.Name, c.Replicas)
+			}
 			if c.ExperimentPath != "" && f.SLOPath == "" {
 				return hint.Errorf("line %d: an experiment is judged by the file of an SLO", c.line).Hint("slo: slo.yaml in place of objectives")
 			}
@@ -333,15 +371,28 @@ func (f *File) check(root *yamlfile.Node) error {
 	}
 	switch {
 	case isRehearsed && f.Traffic == "":
-		return yamlfile.Errorf(root, "traffic: is missing: what is rehearsed needs it")
+		return yamlfile.Errorf(root, "traffic: is missing: what is rehearsed or sent needs it")
 	case isRehearsed && (f.Base.GPU == "" || f.Base.CatalogModel == ""):
-		return hint.Errorf("deployment: gpu and model are needed for what is rehearsed").Hint("deployment: {gpu: H200, model: llama-3.1-70b}")
+		return hint.Errorf("deployment: gpu and model are needed for what is rehearsed or sent").Hint("deployment: {gpu: H200, model: llama-3.1-70b}")
 	}
 	return nil
 }
 
 // IsRehearsed says that nothing is sent for the configuration and nothing was imported.
-func (c Configuration) IsRehearsed() bool { return c.ExperimentPath == "" && len(c.Results) == 0 }
+func (c Configuration) IsRehearsed() bool {
+	return c.BaseURL == "" && c.ExperimentPath == "" && len(c.Results) == 0
+}
+
+// Asked are the settings that the deployment names, as a server would say them.
+func (c Configuration) Asked() map[string]string {
+	asked := map[string]string{"enable_prefix_caching": strconv.FormatBool(c.IsCached)}
+	for _, of := range deployment.Fields {
+		if v := of.Get(c.Deployment); v != nil {
+			asked[of.Name] = fmt.Sprint(v)
+		}
+	}
+	return asked
+}
 
 // OfReplicas is a sum over all replicas of what one costs.
 func (c Configuration) OfReplicas(usdPerHour float64) float64 {

@@ -3,11 +3,14 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/analysis"
@@ -17,8 +20,8 @@ import (
 	"tidemark/internal/wildcard"
 )
 
-// Imported are the repeats of a configuration in results of other tools: at each rate the first measurement is of the first repeat. The SLO is
-// judged anew, on the single requests where a file has them, else on what it prints; the verdict of a tool counts for nothing.
+// Imported are the repeats of a configuration in results of other tools: at each rate or concurrency the first measurement is of the first
+// repeat. The SLO is judged anew, on the single requests where a file has them, else on what it prints; the verdict of a tool counts for nothing.
 func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO, at, usdPerHour float64) ([]Measure, error) {
 	for _, o := range slo.Objectives {
 		switch {
@@ -32,34 +35,42 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 	if err != nil {
 		return nil, err
 	}
-	points, err := pointsOf(ctx, db, sources)
+	points, err := pointsOf(ctx, db, sources, c.Points)
 	if err != nil {
 		return nil, err
 	}
 	repeats := map[int][]Level{}
-	seen := map[float64]int{}
+	seen := map[[2]float64]int{}
 	for _, p := range points {
 		figures, err := figuresOf(ctx, db, p)
 		if err != nil {
 			return nil, err
 		}
-		if perS := figures["requests_per_s"]; p.RatePerS == 0 && perS != nil { // a closed loop: the rate that came of it
-			p.RatePerS = *perS
+		asked := [2]float64{p.RatePerS, p.streams}
+		if perS := figures["requests_per_s"]; p.RatePerS == 0 && perS != nil { // a closed loop: the rate that came of it, which a repeat does not hit again
+			p.RatePerS, asked[0] = *perS, 0
+		}
+		if asked == [2]float64{} { // neither a rate nor a concurrency was asked for
+			asked[0] = p.RatePerS
 		}
 		if !(p.RatePerS > 0) {
 			continue
 		}
 		p.TTFT, p.TPOT, p.ITL = figures[metric.TTFT+" p99"], figures[metric.TPOT+" p99"], figures[metric.ITL+" p99"]
 		p.judge(slo, figures)
-		repeats[seen[p.RatePerS]] = append(repeats[seen[p.RatePerS]], p.Level)
-		seen[p.RatePerS]++
+		repeats[seen[asked]] = append(repeats[seen[asked]], p.Level)
+		seen[asked]++
 	}
 	var all []Measure
 	for n := range len(repeats) {
 		all = append(all, OfLevels(repeats[n], slo, at, usdPerHour, "imported"))
 	}
+	if len(points) == 0 {
+		return nil, hint.Misuse("study: line %d: %s: no measurement of %s has these points", c.line, c.Name, strings.Join(c.Results, ", ")).
+			Hint("their settings: tidemark sql \"select label, settings from staging.points\"")
+	}
 	if len(all) == 0 {
-		return nil, hint.Misuse("study: %s: no measurement of %s has a rate", c.Name, strings.Join(c.Results, ", ")).Hint(`see them: tidemark sql "from marts.points"`)
+		return nil, hint.Misuse("study: %s: no measurement of %s has a rate", c.Name, strings.Join(c.Results, ", ")).Hint("see them: tidemark sql \"from marts.points\"; trials of an Optuna study have objectives of its own: tidemark sql \"from marts.trials\"")
 	}
 	return all, nil
 }
@@ -67,31 +78,51 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 // point is one measurement of another tool.
 type point struct {
 	Level
-	source string
-	place  int
-	failed *float64 // share of requests; nil: the file does not say
+	source  string
+	place   int
+	streams float64  // at once, of a closed loop; 0: not said, or an open loop
+	failed  *float64 // share of requests; nil: the file does not say
 }
 
-// pointsOf are the measurements of sources, in their order.
-func pointsOf(ctx context.Context, db *sql.DB, sources []string) (points []point, err error) {
+// pointsOf are the measurements of sources that have these settings, in their order. A file of a search has all its candidates.
+func pointsOf(ctx context.Context, db *sql.DB, sources []string, of map[string]any) (points []point, err error) {
 	err = answers.Each(ctx, db, `
 select
     source_name,
     point,
     coalesce(case when load = 'open' then request_rate_per_s end, 0),
+    coalesce(case when load = 'closed' then max_concurrency end, 0),
     coalesce(total_output_tokens / nullif(completed, 0), output_tokens_asked, 0),
-    1 - completed / nullif(requests, 0)
+    1 - completed / nullif(requests, 0),
+    json_merge_patch(json_object('label', label), settings)::varchar
 from staging.points
 where list_contains($1::varchar[], source_name)
 order by
     list_position($1::varchar[], source_name),
     point`, []any{sources}, func(scan func(...any) error) error {
-		p := point{Level: Level{Observed: map[string]float64{}, Outcome: analysis.Met}}
-		err := scan(&p.source, &p.place, &p.RatePerS, &p.OutputTokens, &p.failed)
+		p, text := point{Level: Level{Observed: map[string]float64{}, Outcome: analysis.Met}}, ""
+		err := scan(&p.source, &p.place, &p.RatePerS, &p.streams, &p.OutputTokens, &p.failed, &text)
+		var settings map[string]any
+		if err := cmp.Or(err, json.Unmarshal([]byte(text), &settings)); err != nil {
+			return err
+		}
+		for name, want := range of {
+			if !isSame(settings[name], want) {
+				return nil
+			}
+		}
 		points = append(points, p)
-		return err
+		return nil
 	})
 	return points, err
+}
+
+// isSame compares two settings, numbers as numbers.
+func isSame(a, b any) bool {
+	x, y := fmt.Sprint(a), fmt.Sprint(b)
+	m, err := strconv.ParseFloat(x, 64)
+	n, alsoErr := strconv.ParseFloat(y, 64)
+	return x == y || err == nil && alsoErr == nil && m == n
 }
 
 // judge compares what was observed with the bounds. What a file does not say is undecided.
@@ -197,6 +228,7 @@ printed as (
     where points.source_name = $1
         and points.point = $2
         and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s')
+        and (figures.quantity <> 'requests_per_s' or figures.statistic in ('value', 'mean')) -- of a distribution over time also quantiles and a count
         and isfinite(figures.value)
     group by
         figures.quantity,

@@ -28,14 +28,14 @@ type Measure struct {
 	Why     string   `json:"why,omitempty"`
 }
 
-// OfRehearsal is what an answer of package capacity says, and the twin at the study's rate.
+// OfRehearsal is what an answer of package capacity says, by rehearsal or on a server, and the twin at the study's rate.
 func OfRehearsal(ctx context.Context, q capacity.Question, a capacity.Answer, at, usdPerHour float64) (Measure, error) {
 	m := Measure{Origin: "rehearsed", Users: a.Users}
 	if a.BindingObjective != nil {
 		m.Binding = *a.BindingObjective
 	}
 	switch {
-	case a.Outcome == capacity.Found && a.RatePerS != nil:
+	case (a.Outcome == capacity.Found || a.Outcome == capacity.Undecided) && a.RatePerS != nil: // a search whose load is used up has a wider interval
 		m.Rate, m.Low, m.High = a.RatePerS, *a.RatePerS, a.RateHighPerS
 		if a.RateLowPerS != nil {
 			m.Low = *a.RateLowPerS
@@ -43,6 +43,11 @@ func OfRehearsal(ctx context.Context, q capacity.Question, a capacity.Answer, at
 		m.USD = tune.AcceptedCost(a, tune.TokensPerRequest(q.Window), *a.RatePerS, usdPerHour)
 	case a.Outcome == capacity.AboveMax && a.RateLowPerS != nil:
 		m.Low = *a.RateLowPerS
+	case a.Outcome == capacity.Undecided || a.Outcome == capacity.Invalid:
+		m.Why, m.High = a.Why, a.RateHighPerS
+		if a.RateLowPerS != nil {
+			m.Low = *a.RateLowPerS
+		}
 	default:
 		m.High, m.Why = new(float64(len(q.Window))/q.Length.Seconds()*leastScale), a.Why
 	}

@@ -168,7 +168,7 @@ func (r Row) change(metric string, other Row, level float64) (change Interval, i
 	}
 	mine, has := r.figure(metric, level)
 	theirs, alsoHas := other.figure(metric, level)
-	if !has || !alsoHas {
+	if !has || !alsoHas || mine.Value == 0 && theirs.Value == 0 {
 		return Interval{}, false, false
 	}
 	return mine.over(theirs), !mine.Overlaps(theirs), true
@@ -189,12 +189,13 @@ func (r Row) ratios(of func(Measure) *float64, other Row) (ratios []float64) {
 	return ratios
 }
 
+// figure is known also where the smallest rate that was sent missed the SLO: then the largest within it is below that one.
 func (r Row) figure(metric string, level float64) (Interval, bool) {
 	if metric != "rate" {
 		return r.interval(figures[metric], level)
 	}
 	i := r.compared(level)
-	return i, len(r.Repeats) > 0 && i.Value > 0
+	return i, len(r.Repeats) > 0 && (i.Value > 0 || i.High > 0 && !math.IsInf(i.High, 1))
 }
 
 // interval of a figure over the repeats; false: a repeat lacks it. One repeat alone has no interval: its ends are 0 and +Inf.

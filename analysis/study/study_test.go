@@ -6,14 +6,17 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/capacity"
 	"tidemark/analysis/tune"
 	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
+	"tidemark/replay/plan"
 )
 
 func rehearsed(rates ...float64) (all []Measure) {
@@ -87,7 +90,8 @@ func TestAStepEndsWithAVerdict(t *testing.T) {
 		return s
 	}
 	rows := []Row{rowOf(Baseline, rehearsed(10, 20, 30)...), rowOf("more", rehearsed(11, 22.1, 33)...), rowOf("little", rehearsed(10.1, 20.2, 30.3)...),
-		rowOf("open", rehearsed(9, 22, 34)...), rowOf("less", rehearsed(9, 18, 27.1)...), rowOf("noise", rehearsed(300, 310, 290)...), rowOf("nothing", Measure{Why: "does not fit", High: new(0.0)})}
+		rowOf("open", rehearsed(9, 22, 34)...), rowOf("less", rehearsed(9, 18, 27.1)...), rowOf("noise", rehearsed(300, 310, 290)...), rowOf("nothing", Measure{Why: "does not fit", High: new(0.0)}),
+		rowOf("never", over(0, 8), over(0, 8)), rowOf("open end", over(20, 0), over(20, 0))}
 	for _, c := range []struct {
 		what          string
 		step          Step
@@ -101,6 +105,8 @@ func TestAStepEndsWithAVerdict(t *testing.T) {
 		{"one of two cannot be told", step(up, "less", "open"), NotShown, "", ""},
 		{"down", step(&Hypothesis{Metric: "rate", Direction: "down", AtLeast: 0.05, Against: Baseline}, "less"), Held, "", "-10 %"},
 		{"what does not fit shows nothing", step(up, "nothing"), NotShown, "", "is not known of both"},
+		{"the smallest rate missed the SLO", step(&Hypothesis{Metric: "rate", Direction: "down", AtLeast: 0.05, Against: "open end"}, "never"), Held, "", "of never -60 % or less against open end"},
+		{"no limit was found of both", step(&Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: "open end"}, "open end"), NotShown, "", "+0 % (no interval: one repeat, or no limit found)"},
 		{"against another", step(&Hypothesis{Metric: "rate", Direction: "up", AtLeast: 0.05, Against: "less"}, "more"), Held, "", "against less"},
 		{"a control that differs", Step{Name: "noise", IsControl: true, IfRefuted: Stop}, NotHeld, Stop, "may be chance"},
 	} {
@@ -137,6 +143,25 @@ func TestWhatBindsIsWhatIsMissedFirst(t *testing.T) {
 	}
 	if want := 36 / (2 * 100 * 0.98 * 3600 / 1e6); math.Abs(*m.USD-want) > 1e-9 {
 		t.Errorf("cost: got %v, want %v", *m.USD, want)
+	}
+}
+
+func TestWhatASearchLeavesOpenIsNoLimit(t *testing.T) {
+	q := capacity.Question{Window: make([]plan.Request, 10), Length: time.Second}
+	for _, c := range []struct {
+		answer    capacity.Answer
+		low, high float64 // 0: none
+	}{
+		{capacity.Answer{Outcome: capacity.Found, RatePerS: new(9.0), RateLowPerS: new(8.0), RateHighPerS: new(10.0)}, 8, 10},
+		{capacity.Answer{Outcome: capacity.Undecided, RatePerS: new(9.0), RateLowPerS: new(5.0), RateHighPerS: new(20.0)}, 5, 20},
+		{capacity.Answer{Outcome: capacity.Undecided, RateLowPerS: new(5.0)}, 5, 0},
+		{capacity.Answer{Outcome: capacity.Invalid}, 0, 0},
+		{capacity.Answer{Outcome: capacity.BelowMin}, 0, 0.5},
+	} {
+		m, err := OfRehearsal(t.Context(), q, c.answer, 0, 1)
+		if high := m.High; err != nil || m.Low != c.low || (high == nil) != (c.high == 0) || high != nil && math.Abs(*high-c.high) > 1e-9 {
+			t.Errorf("%s: %+v, %v", c.answer.Outcome, m, err)
+		}
 	}
 }
 
@@ -203,5 +228,67 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	}
 	if m, has := l.Has(Place{"x", 1}); !has || *m.Rate != 11 {
 		t.Errorf("the second repeat: %v, %v", m, has)
+	}
+}
+
+// The first configuration keeps its interval, the second loses a third, the third moves within what its repeats leave open.
+func TestTwoStudiesAreComparedByInterval(t *testing.T) {
+	of := func(outcome string, rows ...Row) Result {
+		return Result{Schema: ResultSchema, SLO: analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 1}}}, Traffic: "chat", Band: 0.08, Rows: rows,
+			Verdicts: []Verdict{{Step: "more", Outcome: outcome}}}
+	}
+	sent := func(rates ...float64) (all []Measure) {
+		for _, m := range rehearsed(rates...) {
+			m.Origin, m.Binding = "simulated", "p99 ttft"
+			all = append(all, m)
+		}
+		return all
+	}
+	before := of(Held, rowOf(Baseline, rehearsed(10, 10.1, 9.9)...), rowOf("less", rehearsed(15, 15.2, 14.9)...), rowOf("open", rehearsed(10, 14, 7)...), rowOf("gone", rehearsed(1)...))
+	after := of(NotHeld, rowOf(Baseline, sent(10, 10.1, 9.9)...), rowOf("less", sent(10, 10.2, 9.9)...), rowOf("open", sent(11, 15, 8)...), rowOf("new", sent(1)...))
+	c, why := Compare(before, after)
+	if why != "" || len(c.Answers) != 3 {
+		t.Fatalf("%q, %d answers", why, len(c.Answers))
+	}
+	for i, isChanged := range []bool{false, true, false} {
+		if c.Answers[i].IsChanged != isChanged {
+			t.Errorf("%s: changed is %v: %+v", c.Answers[i].Name, c.Answers[i].IsChanged, c.Answers[i].Change)
+		}
+	}
+	if said := c.FirstLine(); !strings.HasPrefix(said, "1 of 3 configurations changed: less -33 % (") {
+		t.Error(said)
+	}
+	for _, want := range []string{"more: held, then not held", "rehearsed, then simulated: the model's own error, 8.00 %, is not in the intervals.", "only before: gone", "only after: new"} {
+		if got := strings.Join(c.Remarks(), "\n"); !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	after.Traffic = "code"
+	if _, why := Compare(before, after); why != "their traffic differs: chat, then code" {
+		t.Error(why)
+	}
+}
+
+// A candidate that was rejected before a start, one that failed, one that was not started: each has a row that says why, and no figure.
+func TestEveryCandidateOfATuningIsKept(t *testing.T) {
+	file := tune.File{Asked: tune.Asked{Name: "chat"}, Knobs: []tune.Knob{{Name: "mode", Flag: "--mode", Values: []string{"broken", "next", "small", "large"}}}}
+	candidates, err := file.Candidates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]tune.Row, len(candidates))
+	for i, c := range candidates {
+		rows[i].Candidate = c
+	}
+	rows[2].RatePerS, rows[2].Full, rows[3].Short, rows[4].Why = 21, &capacity.Answer{}, 3, "does not fit"
+	r := OfTuning(file, analysis.SLO{}, rows, []tune.Finisher{{Row: rows[0], Low: 9, Rate: 10, High: 11}, {Row: rows[1], Rejected: "ran out of memory"}}, "measured", "", "test")
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, row.Name+" "+row.Origin+": "+row.Why)
+	}
+	want := []string{"baseline measured: ", "mode broken measured: ran out of memory", "mode next rehearsed: not started: 21.0 requests/s by the rehearsal",
+		"mode small rehearsed: not near the best: about 3.00 requests/s by a short rehearsal of the busiest minute", "mode large rehearsed: does not fit"}
+	if !slices.Equal(got, want) || math.Abs(*r.Rows[0].Rate-10) > 1e-9 || r.Rows[2].RateLow != nil {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

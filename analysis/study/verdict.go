@@ -145,9 +145,11 @@ func Signed(ratio float64) string { return fmt.Sprintf("%+.0f %%", 100*ratio) }
 func changeWords(c Interval) string {
 	switch {
 	case math.IsInf(c.High, 1) && c.Low <= -1:
-		return Signed(c.Value) + " (one repeat, no interval)"
+		return Signed(c.Value) + " (no interval: one repeat, or no limit found)"
 	case math.IsInf(c.High, 1):
 		return Signed(c.Low) + " or more"
+	case c.Low <= -1:
+		return Signed(c.High) + " or less"
 	}
 	return fmt.Sprintf("%s (%s to %s)", Signed(c.Value), Signed(c.Low), Signed(c.High))
 }
@@ -197,10 +199,20 @@ func Headline(rows []Row, slo analysis.SLO) string {
 	return text + "."
 }
 
-func rateWords(r Row) string {
-	high := "more"
-	if r.RateHigh != nil {
-		high = show.Figures(*r.RateHigh)
+// Interval of the largest rate, in words without a unit.
+func (r Row) Interval() string {
+	switch {
+	case r.RateLow == nil:
+		return "none"
+	case r.RateHigh == nil:
+		return show.Figures(*r.RateLow) + " or more"
 	}
-	return fmt.Sprintf("%s to %s requests/s", show.Figures(*r.RateLow), high)
+	return show.Figures(*r.RateLow) + " to " + show.Figures(*r.RateHigh)
+}
+
+func rateWords(r Row) string {
+	if r.RateHigh == nil {
+		return show.Figures(*r.RateLow) + " requests/s or more"
+	}
+	return r.Interval() + " requests/s"
 }

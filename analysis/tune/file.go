@@ -43,6 +43,7 @@ type File struct {
 // Knob is a setting with the values that it may have.
 type Knob struct {
 	Name, Flag string
+	Set        []string // of a live one: a program that changes it on a running server, with {value} among its arguments; nil: a flag sets it at the start
 	Values     []string
 	line       int
 	field      *deployment.Field // nil: the engine model does not know it
@@ -62,8 +63,14 @@ func Read(path string) (File, error) {
 	f.Locate(path, text, f.SLO)
 	if s := f.Server; s != nil {
 		s.Dir = filepath.Dir(path)
-		if strings.Contains(s.Start[0], "/") {
-			s.Start[0], err = filepath.Abs(Beside(path, s.Start[0]))
+		programs := [][]string{s.Start, s.Stop}
+		for _, k := range f.Knobs {
+			programs = append(programs, k.Set)
+		}
+		for _, program := range programs {
+			if len(program) > 0 && strings.Contains(program[0], "/") && err == nil {
+				program[0], err = filepath.Abs(Beside(path, program[0]))
+			}
 		}
 	}
 	return f, err
@@ -85,6 +92,7 @@ func Parse(text []byte) (File, error) {
 		"slo":         yamlfile.Text(&f.SLO),
 		"deployment":  f.readDeployment,
 		"space":       f.readSpace,
+		"live":        f.readSpace,
 		"constraints": yamlfile.Each(f.addConstraint),
 		"objectives": yamlfile.Each(func(where string, node *yamlfile.Node) error {
 			var one string
@@ -101,8 +109,19 @@ func Parse(text []byte) (File, error) {
 	if objectives != nil {
 		f.Objectives = objectives
 	}
-	if err := yamlfile.Require("", root, "schema", "name", "traffic", "slo", "deployment", "space"); err != nil {
+	needed := []string{"schema", "name", "traffic", "slo", "deployment", "space"}
+	if len(f.Knobs) > 0 { // under live
+		needed = needed[:5]
+	}
+	if err := yamlfile.Require("", root, needed...); err != nil {
 		return f, err
+	}
+	// The last one varies fastest: candidates that need no other start come one after the other.
+	slices.SortStableFunc(f.Knobs, func(a, b Knob) int { return min(len(a.Set), 1) - min(len(b.Set), 1) })
+	for i, k := range f.Knobs {
+		if slices.ContainsFunc(f.Knobs[:i], func(other Knob) bool { return other.Name == k.Name }) {
+			return f, fmt.Errorf("line %d: %s: is under space and under live", k.line, k.Name)
+		}
 	}
 	if err := f.CheckName(); err != nil {
 		return f, err
@@ -158,7 +177,8 @@ func DeploymentFields(into *deployment.Deployment, elsewhere string) yamlfile.Fi
 // fixed are fields of a deployment that no flag of a server changes.
 var fixed = []string{"gpu", "catalog_model", "engine", "engine_version", "hbm_bytes_per_s", "compute_dtype"}
 
-// readSpace reads the knobs in their order: a list of values, or for a flag that the engine model does not know {flag: --x, values: []}.
+// readSpace reads the knobs in their order: a list of values, or for a flag that the engine model does not know {flag: --x, values: []}. What a
+// running server can change, under live, is {set: [./set.sh, "{value}"], values: []}.
 func (f *File) readSpace(where string, node *yamlfile.Node) error {
 	f.spaceLine = node.Line
 	fields, seen := yamlfile.Fields{}, []string{}
@@ -184,27 +204,36 @@ func knobNames() (names []string) {
 }
 
 func (f *File) addKnob(where string, node *yamlfile.Node) error {
-	k := Knob{Name: strings.TrimPrefix(where, "space."), line: node.Line}
+	section, name, _ := strings.Cut(where, ".")
+	k, isLive := Knob{Name: name, line: node.Line}, section == "live"
 	values := node
 	isKnown := slices.Contains(knobNames(), k.Name)
 	if isMapping := len(node.Content) > 0 && node.Content[0].Line > 0 && node.Tag == "!!map"; isMapping {
 		if slices.ContainsFunc(node.Content, func(n *yamlfile.Node) bool { return n.Value == "search" || n.Value == "from" }) {
 			return hint.Wrap(yamlfile.Errorf(node, "%s: a range to search is not built yet", where)).Hint("list the values: %s: [0.85, 0.9, 0.95]", k.Name)
 		}
-		err := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag), "values": func(_ string, node *yamlfile.Node) error { values = node; return nil }}.Read(where, node)
-		if err != nil {
+		fields, how := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag)}, "flag"
+		if isLive {
+			fields, how = yamlfile.Fields{"set": yamlfile.Each(addArgument(&k.Set))}, "set"
+		}
+		fields["values"] = func(_ string, node *yamlfile.Node) error { values = node; return nil }
+		if err := fields.Read(where, node); err != nil {
 			return err
 		}
-		if err := yamlfile.Require(where, node, "flag", "values"); err != nil {
+		if err := yamlfile.Require(where, node, how, "values"); err != nil {
 			return err
 		}
+	}
+	if isLive && !slices.ContainsFunc(k.Set[min(1, len(k.Set)):], func(argument string) bool { return strings.Contains(argument, valueHere) }) {
+		return hint.Wrap(yamlfile.Errorf(node, "%s: no program that sets it on a running server, with %s among its arguments", where, valueHere)).
+			Hint(`%s: {set: [./set.sh, "{value}"], values: [64, 128]}`, k.Name)
 	}
 	if !isKnown {
 		if err := cmp.Or(refuseUnmodelled(where, node, k.Name), refuseUnmodelled(where, node, k.Flag)); err != nil {
 			return err
 		}
 	}
-	if !isKnown && k.Flag == "" {
+	if !isKnown && k.Flag == "" && !isLive {
 		if slices.Contains(fixed, k.Name) {
 			return hint.Wrap(yamlfile.Errorf(node, "%s: no flag of a server changes it", where)).Hint("a file for each, and compare what they say")
 		}
@@ -216,7 +245,7 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 		of := deployment.Named(k.Name)
 		k.field = &of
 	}
-	if k.Flag == "" {
+	if k.Flag == "" && !isLive {
 		k.Flag = "--" + strings.ReplaceAll(k.Name, "_", "-")
 	}
 	err := yamlfile.Each(func(where string, node *yamlfile.Node) error {
@@ -235,6 +264,17 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 	})(where, values)
 	f.Knobs = append(f.Knobs, k)
 	return err
+}
+
+// valueHere is where a live knob's value goes.
+const valueHere = "{value}"
+
+// Setting is the command that sets a value of a live knob.
+func (k Knob) Setting(value string) (args []string) {
+	for _, argument := range k.Set {
+		args = append(args, strings.ReplaceAll(argument, valueHere, value))
+	}
+	return args
 }
 
 func (k Knob) checkValue(text string) error {

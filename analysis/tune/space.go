@@ -60,11 +60,37 @@ func (f File) Candidates() ([]Candidate, error) {
 	return all, nil
 }
 
-// Flags are what to start the server with, as vLLM spells them.
-func (c Candidate) Flags() (flags []string) {
+// Flags are what to start the server with, as vLLM spells them, then name=value of each live knob.
+func (c Candidate) Flags() []string {
+	flags := c.StartFlags()
+	for i, k := range c.knobs {
+		if v := c.Values[i]; v != "" && k.Set != nil {
+			flags = append(flags, k.Name+"="+v)
+		}
+	}
+	return flags
+}
+
+// Live are the commands that set the live knobs. areAll says that every one of them is set, so that it does not matter who ran before.
+func (c Candidate) Live() (commands [][]string, areAll bool) {
+	areAll = true
 	for i, k := range c.knobs {
 		switch v := c.Values[i]; {
+		case k.Set == nil:
 		case v == "":
+			areAll = false
+		default:
+			commands = append(commands, k.Setting(v))
+		}
+	}
+	return commands, areAll
+}
+
+// StartFlags are the flags that a start needs.
+func (c Candidate) StartFlags() (flags []string) {
+	for i, k := range c.knobs {
+		switch v := c.Values[i]; {
+		case v == "" || k.Set != nil:
 		case v == "true":
 			flags = append(flags, k.Flag)
 		case v == "false":

@@ -37,6 +37,30 @@ func TestCandidatesAreTheBaselineAndEveryCombination(t *testing.T) {
 	}
 }
 
+func TestLiveKnobsNeedNoOtherStart(t *testing.T) {
+	f := parsed(t, "live:\n  mode: {set: [curl, -d, \"m={value}\", \"http://h/set\"], values: [a, b]}\nspace: {max_num_seqs: [64]}\n")
+	all := must.Get(f.Candidates())(t)
+	if got := strings.Join(all[2].Flags(), " "); got != "--max-num-seqs 64 mode=b" || strings.Join(all[2].StartFlags(), " ") != "--max-num-seqs 64" {
+		t.Errorf("flags %q, at the start %q", got, all[2].StartFlags())
+	}
+	if commands, areAll := all[2].Live(); !areAll || len(commands) != 1 || strings.Join(commands[0], " ") != "curl -d m=b http://h/set" {
+		t.Errorf("%q, all %v", commands, areAll)
+	}
+	if commands, areAll := all[0].Live(); areAll || commands != nil {
+		t.Errorf("the deployment says nothing of it, so that a server that had another is none: %q", commands)
+	}
+	for text, want := range map[string]string{
+		"live: {mode: [a, b]}\n":                                                                           "live.mode: no program that sets it on a running server",
+		"live: {mode: {set: [./set.sh], values: [a]}}\n":                                                   "with {value} among its arguments",
+		"live: {mode: {set: [./set.sh, \"x{value}\"], values: [a, a]}}\n":                                  "a is there twice",
+		"space: {max_num_seqs: [64]}\nlive: {max_num_seqs: {set: [./set.sh, \"{value}\"], values: [1]}}\n": "is under space and under live",
+	} {
+		if _, err := Parse([]byte(head + text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestWhatNoModelHasIsNeitherTunedNorStarted(t *testing.T) {
 	for text, want := range map[string]string{
 		"space: {kv_offloading_size: [4, 8]}\n":                    "space.kv_offloading_size: kv_offloading_size: KV offload is not modelled",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week/forecast"
+	"tidemark/analysis/week/service"
 )
 
 // fillForecast forecasts the weekly peak from the weeks that the service file allows, and says when the next replica is needed, by the
@@ -131,30 +132,34 @@ func (m *maker) fillProduction() error {
 	return m.fillProductionBefore(ids, servers)
 }
 
-// fillProductionBefore fills the same of the weeks before: the tiles of last week, and the drift.
+// fillProductionBefore fills the same of the weeks before: the tiles of last week, and the drift. It asks for all of them at once.
 func (m *maker) fillProductionBefore(ids []int64, servers []ServerHour) error {
 	r := m.report
+	scratch := *r
+	scratch.Notes, scratch.Hours = nil, nil
+	first := max(0, len(m.weeks)-1-usualWeeks)
+	weeks := m.weeks[first : len(m.weeks)-1]
+	for _, w := range weeks {
+		scratch.Hours = append(scratch.Hours, w.hours...)
+	}
+	allServed, err := ServerHours(m.ctx, m.db, ids, scratch.Hours)
+	if err != nil {
+		return err
+	}
+	allSteps, err := StepsOf(m.ctx, m.db, allServed, &scratch, m.file.Deployment)
+	if err != nil {
+		return err
+	}
 	var earlier [][]StepTime
 	hours, all := slices.Clone(r.Hours), slices.Clone(r.Steps) // of the weeks that "drift" looks at
-	for i, w := range m.weeks[:len(m.weeks)-1] {
-		if i < len(m.weeks)-1-usualWeeks {
-			continue
-		}
-		scratch := *r
-		scratch.Notes, scratch.Hours = nil, w.hours
-		served, err := ServerHours(m.ctx, m.db, ids, w.hours)
-		if err != nil {
-			return err
-		}
-		steps, err := StepsOf(m.ctx, m.db, served, &scratch, m.file.Deployment)
-		if err != nil {
-			return err
-		}
+	for i, w := range weeks {
+		served := inWeek(allServed, w.week, func(h ServerHour) time.Time { return h.Start })
+		steps := inWeek(allSteps, w.week, func(s StepTime) time.Time { return s.Start })
 		if !w.week.Start().Before(m.weeks[len(m.weeks)-1].week.Add(1 - DriftWeeks).Start()) {
 			hours, all, servers = append(hours, w.hours...), append(all, steps...), append(servers, served...)
 		}
 		earlier = append(earlier, steps)
-		sums := &r.Before[i]
+		sums := &r.Before[first+i]
 		sums.TPOTRatio, sums.LowTPOTRatio, sums.HighTPOTRatio, sums.BandRatio = StepSums(steps, m.file.Zone)
 		if w.week != m.weeks[len(m.weeks)-1].week.Add(-1) {
 			continue
@@ -174,4 +179,14 @@ func (m *maker) fillProductionBefore(ids []int64, servers []ServerHour) error {
 		r.Changed = &WhatChanged{c.Verdict, c.Sentence}
 	}
 	return nil
+}
+
+// inWeek are those that begin in a week.
+func inWeek[T any](all []T, week service.Week, start func(T) time.Time) (within []T) {
+	for _, one := range all {
+		if at := start(one); !at.Before(week.Start()) && at.Before(week.End()) {
+			within = append(within, one)
+		}
+	}
+	return within
 }

@@ -11,12 +11,12 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/parallel"
 	"tidemark/internal/show"
 	"tidemark/replay/plan"
 )
@@ -29,8 +29,8 @@ import (
 // so an alternative looks worse than it may be, and not better.
 
 // FleetOf are the replicas of a deployment that take so many requests a second of the busiest hour's shape at the low end of their capacity, and
-// what they take beyond them, as a share; nil: no number does.
-type FleetOf func(d deployment.Deployment, peakPerS float64) (replicas *int, headroom float64, err error)
+// what they take beyond them, as a share; nil: no number does. Its steps are within band, one side, of the model's.
+type FleetOf func(d deployment.Deployment, band, peakPerS float64) (replicas *int, headroom float64, err error)
 
 // Alternatives are at most eight rows: today's first, those that lose last. requests are a sample of the busiest hour, in order of due time; without
 // a sample there are only the rows of today's deployment. Without fleets the closed formulas are left, and the rows say "predicted".
@@ -58,13 +58,12 @@ func Alternatives(ctx context.Context, db *sql.DB, r *Report, today deployment.D
 			return nil, fmt.Errorf("alternatives: %w", err)
 		}
 	}
-	made, failed := make([]Alternative, len(others)), make([]error, len(others))
-	var rehearsing sync.WaitGroup
-	for i, c := range others { // each plays on one processor
-		rehearsing.Go(func() { made[i], failed[i] = g.row(c, fleets) })
-	}
-	rehearsing.Wait()
-	if err := errors.Join(failed...); err != nil {
+	made := make([]Alternative, len(others))
+	err = parallel.Do(len(others), func(i int) (err error) {
+		made[i], err = g.row(others[i], fleets)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	rows = append(rows, made...)
@@ -92,6 +91,8 @@ type candidate struct {
 	price   Price
 	formula analysis.Range
 	usdPerS float64 // dollars an hour for a request per second
+	band    float64 // of its steps, one side
+	noBand  error   // why that is not known
 	isOther bool    // another weight format than today's
 }
 
@@ -235,7 +236,7 @@ func (g grid) ranked(ctx context.Context, db *sql.DB, prices map[string]Price, r
 		slo.Objectives = append(slo.Objectives, analysis.Objective{Metric: o.Metric, Percentile: o.Percent, AtMost: o.AtMost, Class: o.Class})
 		byClass = byClass || o.Class != ""
 	}
-	mix, err := analysis.MixOf(plan.Each(requests), analysis.MixChoice{ByClass: byClass})
+	mix, err := analysis.MixOf(plan.Each(requests), analysis.MixChoice{ByClass: byClass, LengthSteps: 2}) // for a rank that is fine enough
 	switch {
 	case err != nil:
 		return nil, err
@@ -281,7 +282,23 @@ func (g grid) ranked(ctx context.Context, db *sql.DB, prices map[string]Price, r
 			chosen = append(chosen, c)
 		}
 	}
-	return chosen, nil
+	return withBands(ctx, db, chosen)
+}
+
+// withBands asks how far the steps of each may be from the model's.
+func withBands(ctx context.Context, db *sql.DB, all []candidate) ([]candidate, error) {
+	deployments := make([]deployment.Deployment, len(all))
+	for i, c := range all {
+		deployments[i] = c.Deployment
+	}
+	bands, whys, err := analysis.ServerBands(ctx, db, deployments...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].band, all[i].noBand = bands[i], whys[i]
+	}
+	return all, nil
 }
 
 // row is a candidate with the replicas that it needs. A deployment that cannot be rehearsed, or that keeps the SLO at no rate, is a row that says so.
@@ -289,12 +306,16 @@ func (g grid) row(c candidate, fleets FleetOf) (Alternative, error) {
 	a := Alternative{Kind: "rehearsed", IsOther: c.isOther, Name: nameOf(1, c.Deployment), GPUs: c.GPUs(), Replicas: 1}
 	if fleets == nil {
 		a.Kind = "predicted"
-		fleets = func(deployment.Deployment, float64) (*int, float64, error) {
+		fleets = func(deployment.Deployment, float64, float64) (*int, float64, error) {
 			replicas := int(math.Ceil(g.peak/c.formula.Low - 1e-9))
 			return &replicas, float64(replicas)*c.formula.Low/g.peak - 1, nil
 		}
 	}
-	replicas, headroom, err := fleets(c.Deployment, g.peak)
+	var replicas *int
+	headroom, err := 0.0, c.noBand
+	if err == nil {
+		replicas, headroom, err = fleets(c.Deployment, c.band, g.peak)
+	}
 	var mistake *hint.Error
 	switch {
 	case errors.As(err, &mistake):

@@ -40,7 +40,7 @@ func TestAlternatives(t *testing.T) {
 	today := deployment.Deployment{GPU: "NVIDIA H100 80GB HBM3", CatalogModel: "llama-3.1-8b"}
 	capacities := map[string]float64{"H100 bf16 2": 20, "H100 bf16 4": 60, "H100 bf16 8": 75, "H200 bf16 1": 8, "A100 bf16 1": 5, "H100 fp8 1": 13}
 	asked := 0
-	given := func(d deployment.Deployment, peak float64) (*int, float64, error) {
+	given := func(d deployment.Deployment, _, peak float64) (*int, float64, error) {
 		asked++
 		low := capacities[d.GPU+" "+d.Quantization+" "+string(rune('0'+d.TensorParallelSize))]
 		if low == 0 {
@@ -100,7 +100,7 @@ func TestAlternatives(t *testing.T) {
 		"its requests are longer than the context":                              hint.Errorf("its requests are longer than the context"),
 		"does not hold: no rate keeps the SLO at the low end of its prediction": nil,
 	} {
-		failing := func(deployment.Deployment, float64) (*int, float64, error) { return nil, 0, err }
+		failing := func(deployment.Deployment, float64, float64) (*int, float64, error) { return nil, 0, err }
 		got, err := grid{Report: r, peak: 40}.row(candidate{Deployment: today}, failing)
 		if err != nil || !got.IsDominated || got.Why != why || got.Headroom != nil || got.USDPerWeek != nil {
 			t.Errorf("got %+v and %v, want %q", got, err, why)

@@ -139,7 +139,7 @@ func (m *maker) search(weekEnd time.Time) (found *fleet.Search, why string, err 
 
 // fillNines fills what one more nine of requests within the SLO costs.
 func (m *maker) fillNines(answer *fleet.Answer, asked fleet.Asked) error {
-	nines, err := answer.Nines(m.ctx, asked, 0.99, 0.999, 0.9999)
+	nines, err := answer.Nines(m.ctx, asked, 0.99, 0.999)
 	if err != nil {
 		return err
 	}
@@ -254,8 +254,8 @@ func takeHeadroom(s *Sums, a *fleet.Answer, hours []Hour) {
 
 // fleetOf rehearses the busiest hour's shape on a fleet of another deployment.
 func (m *maker) fleetOf(ctx context.Context) FleetOf {
-	return func(d deployment.Deployment, peakPerS float64) (replicas *int, headroom float64, err error) {
-		server, err := fleet.ServerOf(ctx, m.db, d, m.slo)
+	return func(d deployment.Deployment, band, peakPerS float64) (replicas *int, headroom float64, err error) {
+		server, err := fleet.ServerWithin(ctx, m.db, d, m.slo, band)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -1,6 +1,7 @@
 package week
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -106,7 +107,8 @@ type loadedHour struct {
 	load                    analysis.Load
 }
 
-// loaded is the hour's time per token and its load; false without enough data. cache is the size of an engine's KV cache, tokens; 0: not known.
+// loaded is the hour's time per token and its load; false without enough data. cache is the size of an engine's KV cache where the hour does not say it, tokens;
+// 0: not known.
 func (h ServerHour) loaded(cache float64) (l loadedHour, isEnough bool) {
 	switch {
 	case h.Sums["gaps"] >= leastGaps:
@@ -122,6 +124,7 @@ func (h ServerHour) loaded(cache float64) (l loadedHour, isEnough bool) {
 		return l, false
 	}
 	l.running, l.context = running, input+output/2
+	cache = cmp.Or(h.Sums["kv_cache_tokens"], cache)
 	if used, isKnown := h.ratio("kv_used_ratio", "kv_running"); isKnown && used*cache > 0 {
 		l.context = used * cache
 	}

@@ -79,7 +79,7 @@ func (d *demo) run() error {
 		return err
 	}
 	defer server.Close()
-	if _, err := d.step("ingest", d.path("demo-chat.jsonl"), d.path(demoMetrics), "--publish", "off"); err != nil {
+	if _, err := d.step("ingest", d.path("demo-chat.jsonl"), d.path(demoMetrics)); err != nil {
 		return err
 	}
 	busy, err := d.play(url)
@@ -141,14 +141,14 @@ func (d *demo) play(url string) (busy string, err error) {
 	if replayed.Outcome == experiment.Invalid {
 		busy = replayed.FirstLine
 	}
-	_, err = d.step("report", replayed.RunID, "--output", d.path("report.html"), "--publish", "off")
+	_, err = d.step("report", replayed.RunID, "--output", d.path("report.html"))
 	return busy, err
 }
 
 // replay sends the trace.
 func (d *demo) replay(url, name string) (experiment.Result, error) {
 	return d.lateIsNoError(d.step("replay", "demo-chat", "--base-url", url, "--model", send.DemoDeployment.CatalogModel,
-		"--duration", "20s", "--runs", d.path("runs"), "--name", name, "--publish", "off"))
+		"--duration", "20s", "--runs", d.path("runs"), "--name", name))
 }
 
 // lateIsNoError passes a run that is invalid because the client was late; any other
@@ -183,10 +183,11 @@ func wasLate(folder string) (bool, error) {
 	return run.Status == "done" && !run.Result.IsValid && run.Result.ClientLimit == "", err
 }
 
-// step runs a command line as the user would type it, in an app of its own, so that no value of another step stays in a flag.
+// step runs a command line as the user would type it, in an app of its own, so that no value of another step stays in a flag. Nothing is published: nobody
+// reads while the demo writes.
 func (d *demo) step(args ...string) (experiment.Result, error) {
 	app := d.Another(d.App.Reader, d.App.Writer, d.App.ErrWriter)
-	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
+	args = append(args, "--warehouse", d.path("tidemark.duckdb"), "--publish", "off")
 	if !d.Quiet {
 		fmt.Fprintf(app.ErrWriter, "$ %s %s\n", program(), asTyped(args))
 	}

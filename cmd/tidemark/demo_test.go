@@ -92,7 +92,7 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 			t.Errorf("%s: tries left %v, reported %q, busy %q, %v", c.name, tries, reported, busy, err)
 		}
 		if publishes {
-			t.Errorf("%s: a step before the last one publishes, which costs seconds", c.name)
+			t.Errorf("%s: a step publishes, which costs seconds", c.name)
 		}
 		if again := strings.Contains(told.String(), "too busy to measure on; trying once more"); again != (c.reported != "" && strings.Contains(c.tries, " ")) {
 			t.Errorf("%s: told %q", c.name, told.String())

@@ -73,6 +73,7 @@ func TestScripts(t *testing.T) {
 			down := httptest.NewServer(nil)
 			down.Close()
 			e.Setenv("SERVER_DOWN", down.URL)
+			e.Setenv("PORT_DOWN", down.URL[strings.LastIndex(down.URL, ":")+1:])
 			bucket, stop := objectstest.Start()
 			e.Defer(stop)
 			for name, value := range bucket.Environment() {

@@ -28,7 +28,7 @@
 -- rate_per_gpu_per_s     rate_per_s / gpus
 -- linear_ratio           of that to the baseline's: 1 is as good as linear
 -- usd_per_million_accepted   US dollars per million accepted output tokens at rate_per_s
--- why                    it could not be measured
+-- why                    it has no figures, or is rejected: it failed to start, does not fit, was not near the best
 -- headline               of the study
 -- finished_at            when the study was
 -- beaten_by              configurations that beat it; null where it has no figures, and of controls

@@ -1,5 +1,5 @@
 -- One row per subject of a diagnosis and symptom that it shows: which figures it follows from, what would confirm it, what to try first, and
--- what stays unknown. A subject without a row shows no symptom.
+-- what stays unknown. A subject without a row shows no symptom. Say of which kind it is: else it waits for every file of metrics.
 -- group: diagnosis
 -- subject          the run's id, a file of metrics, or file#point of another tool's measurement
 -- subject_kind     'run', 'point' or 'metrics'

@@ -21,7 +21,7 @@
 -- p99_ttft_s, p99_tpot_s, p99_itl_s   at that rate, seconds
 -- gpus                   of all replicas
 -- usd_per_million_accepted   US dollars per million accepted output tokens at rate_per_s
--- why                    it could not be measured
+-- why                    it has no figures, or is rejected: it failed to start, does not fit, was not near the best
 -- headline               of the study
 -- finished_at            when the study was
 with rows as (

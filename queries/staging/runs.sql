@@ -69,6 +69,7 @@
 -- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
+-- unmodelled               techniques that its server said it runs with and no model here has, as 'KV offload, LoRA'; null: none
 -- gpus                     of all base urls together; null for a draft
 -- is_complete              the run ended by itself
 -- has_ended                it wrote its result: by itself, or stopped by the user; false while it runs and after a kill
@@ -170,6 +171,7 @@ select
     ), '') as simulates,
     nullif(runs.document ->> '$.environment.gpu', '') is null
         or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
+    nullif(runs.document ->> '$.effective.unmodelled', '') as unmodelled,
     case
         when not is_draft
             then coalesce(runs.deployment.tensor_parallel_size, 1) * coalesce(runs.deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1))

@@ -2,6 +2,7 @@
 //
 //	start.go     the command, the port before it, the process in a group of its own, and when it is ready
 //	process.go   who a process is, and how its group ends
+//	memory.go    the GPUs' memory, before a start and after a stop
 //	log.go       what a failed start says in its log
 //	settings.go  what the server runs with, against what it was asked
 //

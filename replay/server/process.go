@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"time"
@@ -31,9 +32,10 @@ func identify(pid int) Identity {
 type Process struct {
 	Command
 	Identity
-	since time.Time
-	ended chan struct{} // nil: another process started it
-	how   error         // after ended
+	since     time.Time
+	beforeMiB int           // of GPU memory in use before the start; -1: not known
+	ended     chan struct{} // nil: another process started it
+	how       error         // after ended
 }
 
 // Left is a server that a killed process has started.
@@ -63,7 +65,7 @@ func (p *Process) ending() string {
 // afterKill is how long what got SIGKILL may take to be gone, and how long children may outlive the server.
 const afterKill = 5 * time.Second
 
-// Stop ends the process group and waits until the port is free again, whatever has become of the run: it asks no context. Of a killed process
+// Stop ends the process group and waits until the port and the GPUs' memory are free again, whatever has become of the run: it asks no context. Of a killed process
 // the group is only touched while its leader lives, since its number may be another's.
 func (p *Process) Stop() error {
 	isOurs := p.ended != nil || p.IsAlive()
@@ -77,9 +79,33 @@ func (p *Process) Stop() error {
 		p.signal(syscall.SIGKILL) // children that the leader has left behind
 		p.within(time.Second, func() bool { return p.signal(0) != nil })
 	}
+	said := p.runStop()
 	if !p.within(p.StopWithin, func() bool { return !p.isTaken(context.Background()) }) {
 		return hint.Errorf("server: %s is still taken %s after the server was stopped", p.BaseURL, inWords(p.StopWithin)).
-			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM")
+			Hint("see what listens there: a server that leaves its process group must be stopped by its own script on SIGTERM, or by stop%s", said)
+	}
+	return p.awaitMemory()
+}
+
+// runStop runs the user's program that stops. It may fail, where nothing is left to be stopped: what counts is the port. said is what it said.
+func (c Command) runStop() (said string) {
+	if len(c.StopArgs) == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(c.StopWithin, afterKill))
+	defer cancel()
+	if err := c.Run(ctx, c.StopArgs); err != nil {
+		return fmt.Sprintf(", which said: %v", err)
+	}
+	return ""
+}
+
+// Run runs a program beside the server, in its folder. An error has what it printed.
+func (c Command) Run(ctx context.Context, args []string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.WaitDelay = c.Dir, time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -81,6 +82,56 @@ func TestAServerThatIgnoresSIGTERMIsKilledWithItsChildren(t *testing.T) {
 	fmt.Sscan(string(text), &child)
 	if child == 0 || identify(child).Began != "" {
 		t.Errorf("its child %d lives", child)
+	}
+}
+
+// As docker does: the container outlives the program that started it.
+func TestWhatOutlivesItsProcessIsStopped(t *testing.T) {
+	c := command(t, "LISTEN= setsid sh -c 'echo $$ >container; $SERVE' & sleep 100")
+	c.StopWithin = 200 * time.Millisecond
+	c.StopArgs = []string{"sh", "-c", "kill -KILL $(cat container)"}
+	p, failure, err := c.Start(t.Context(), unknown)
+	if err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	syscall.Kill(-p.PID, syscall.SIGKILL)
+	p.within(time.Second, func() bool { return !p.IsAlive() })
+	if !c.isTaken(t.Context()) {
+		t.Fatal("the container has ended with its client")
+	}
+	without := Left(c, p.Identity)
+	without.StopArgs = []string{"sh", "-c", "echo no such container; exit 1"}
+	if err := without.Stop(); err == nil || !strings.Contains(hint.Of(err), "no such container") {
+		t.Errorf("a stop that stops nothing: %v", err)
+	}
+	if err := Left(c, p.Identity).Stop(); err != nil || c.isTaken(t.Context()) {
+		t.Errorf("it listens: %v", err)
+	}
+}
+
+// nvidia-smi is a script here, of two GPUs: its first one says what the file "used" has.
+func TestTheNextStartWaitsForTheMemory(t *testing.T) {
+	bin := t.TempDir()
+	used := func(mib string) { must.Do(t, os.WriteFile(filepath.Join(bin, "used"), []byte(mib), 0o600)) }
+	must.Do(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\ncat "+bin+"/used; echo 4\n"), 0o700))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	used("300\n")
+	c := command(t, "$SERVE")
+	p, failure, err := c.Start(t.Context(), unknown)
+	if err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	used("70000\n")
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "70004 MiB of GPU memory are still in use 1s after the server was stopped, 304 before") {
+		t.Error(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { os.WriteFile(filepath.Join(bin, "used"), []byte("1300\n"), 0o600) })
+	if err := p.Stop(); err != nil {
+		t.Errorf("it was given back in time: %v", err)
+	}
+	used("[N/A]\n")
+	if got := gpuMiB(); got != -1 {
+		t.Errorf("%d MiB of a GPU that does not say", got)
 	}
 }
 

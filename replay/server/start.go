@@ -22,7 +22,8 @@ import (
 // Command is what starts a server, and how long it may take.
 type Command struct {
 	Args        []string // the program and its arguments
-	Dir         string   // in which it runs
+	StopArgs    []string // run at the end of each Stop: what the process leaves behind, as a container, ends by it; nil: nothing
+	Dir         string   // in which they run
 	BaseURL     string
 	Headers     http.Header // with a key, where the server wants one
 	ReadyWithin time.Duration
@@ -94,7 +95,7 @@ func (c Command) launch(known func(Identity) error) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	p := &Process{Command: c, since: time.Now(), ended: make(chan struct{})}
+	p := &Process{Command: c, since: time.Now(), beforeMiB: gpuMiB(), ended: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

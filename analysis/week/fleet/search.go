@@ -25,19 +25,27 @@ var ErrNoLatency = errors.New("no objective is a latency")
 
 // ServerOf is one replica of a deployment, with the objectives of an SLO. A share of failures is no objective here: no rate follows from it.
 func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo analysis.SLO) (Server, error) {
+	s, err := ServerWithin(ctx, db, d, slo, 0)
+	if err == nil {
+		s.Band, err = analysis.ServerBand(ctx, db, d)
+	}
+	return s, err
+}
+
+// ServerWithin is ServerOf where the band is known.
+func ServerWithin(ctx context.Context, db *sql.DB, d deployment.Deployment, slo analysis.SLO, band float64) (Server, error) {
 	cost, err := analysis.LoadStepCost(ctx, db, d)
 	if err != nil {
 		return Server{}, err
 	}
 	resolved := cost.Deployment
-	s := Server{Engine: cost.Engine(), Objectives: slo.SearchedLatencies()}
+	s := Server{Engine: cost.Engine(), Band: band, Objectives: slo.SearchedLatencies()}
 	s.Engine.MaxModelLen = min(cmp.Or(resolved.MaxModelLen, 131072), s.Engine.KVBlocks*s.Engine.BlockSize)
 	if len(s.Objectives) == 0 {
 		return Server{}, hint.Errorf("slo %s: no objective is a latency: a share of failures alone is no limit to a rate", slo.Name).
 			Hint("add an objective such as {metric: ttft_from_due, percentile: 99, at_most: 1s} to the SLO file").Mark(ErrNoLatency)
 	}
-	s.Band, err = analysis.ServerBand(ctx, db, resolved)
-	return s, err
+	return s, nil
 }
 
 // Choose finds the search for capacity that a week rests on. It must have found what this deployment takes of some window within these

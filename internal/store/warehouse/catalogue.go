@@ -30,6 +30,16 @@ func Catalogue(ctx context.Context) (*Warehouse, error) {
 	return MakeCatalogue(ctx, Memory)
 }
 
+// Empty opens a warehouse in memory that has every view and no rows, for who asks what there is to ask.
+func Empty(ctx context.Context) (*Warehouse, error) {
+	if content := emptyFile(); content != nil {
+		if w, err := openPacked(ctx, content); err == nil {
+			return w, nil
+		}
+	}
+	return Open(ctx, Memory, ReadWrite)
+}
+
 // MakeCatalogue makes at path what Catalogue opens.
 func MakeCatalogue(ctx context.Context, path string) (*Warehouse, error) {
 	db, err := connect(path, ReadWrite, oneThread)

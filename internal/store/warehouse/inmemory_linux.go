@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPacked opens the packed catalogue from a file in memory: nothing is
+// openPacked opens a packed warehouse, to read, from a file in memory: nothing is
 // written to a disk.
 func openPacked(ctx context.Context, content []byte) (*Warehouse, error) {
 	descriptor, err := unix.MemfdCreate("tidemark-catalogue", unix.MFD_CLOEXEC)

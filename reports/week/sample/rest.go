@@ -309,7 +309,6 @@ func nines(paid int) []week.Nine {
 	return []week.Nine{
 		{Share: 0.99, Replicas: ptr(paid), USD: ptr(round(float64(paid)*weekly, 2)), More: ptr(0.0)},
 		{Share: 0.999, Replicas: ptr(paid + 1), USD: ptr(round(float64(paid+1)*weekly, 2)), More: ptr(round(weekly, 2))},
-		{Share: 0.9999},
 	}
 }
 

@@ -4,6 +4,8 @@ package read
 // 90 % intervals. analysis.Compare asks marts.run_differences and marts.run_pairs; repeats
 // of either side are named with commas between them.
 //
+// Two studies, by their names or as files of study --json, are compared by package analysis/study; compare_studies.go prints it.
+//
 // Exit codes: 0 whatever the difference is, because it is an answer; 2 where the runs are of
 // other models, loads or origins and --force is missing, and for a run that does not exist. With
 // --fail-if-worse: 1 where package gate says red, 3 where it cannot decide because runs are
@@ -19,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/study"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/hint"
@@ -38,15 +41,17 @@ func CompareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
 		Usage:     "what differs between two runs, with 90 % intervals",
-		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN)",
+		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN; or two studies)",
 		Description: `A change is AFTER over BEFORE; ~ means that no difference is shown. Runs of one
 plan are paired by request, repeats by plan. Of repeats the unit is the run. Runs
 of other models, loads or origins, and of one plan that got other tokens, are
-refused (exit 2).
+refused (exit 2). Of two studies, by name or from study --json, it says which
+answers changed.
 
 Example:
   tidemark compare monday,tuesday,wednesday thursday,friday --json
-  tidemark compare monday,tuesday thursday,friday --fail-if-worse 5%`,
+  tidemark compare monday,tuesday thursday,friday --fail-if-worse 5%
+  tidemark compare may.json settings`,
 		Flags: f.TableFlags(append(f.gateFlags.flags(),
 			&cli.StringFlag{Name: "without-class", Usage: "leave `CLASS` out of both, of which one was sent without it: what it does to the others", Destination: &f.withoutClass},
 			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same", Destination: &f.force},
@@ -59,6 +64,10 @@ func (f *compareFlags) run() error {
 	if f.Args.Len() != 2 {
 		return hint.Misuse("compare: %s named, two are needed", show.Things(f.Args.Len(), "run", "runs")).Hint("tidemark compare BEFORE AFTER")
 	}
+	if study.IsFile(f.Args.Get(0)) && study.IsFile(f.Args.Get(1)) {
+		_, err := f.studies(f.Context, nil)
+		return err
+	}
 	before, after := strings.Split(f.Args.Get(0), ","), strings.Split(f.Args.Get(1), ",")
 	ready, err := f.gateFor()
 	if err != nil {
@@ -68,6 +77,9 @@ func (f *compareFlags) run() error {
 		defer ready.close()
 	}
 	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		if areStudies, err := f.studies(ctx, w); areStudies || err != nil {
+			return err
+		}
 		comparison, err := f.compared(ctx, w, before, after)
 		if err != nil {
 			return err

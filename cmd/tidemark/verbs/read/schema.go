@@ -82,7 +82,7 @@ func (f *schemaFlags) asking(use func(context.Context, *warehouse.Warehouse) err
 	if _, err := os.Stat(f.Warehouse); !errors.Is(err, fs.ErrNotExist) || f.IsGiven("warehouse") {
 		return f.Answering(use)
 	}
-	w, err := warehouse.Open(f.Context, warehouse.Memory, warehouse.ReadWrite)
+	w, err := warehouse.Empty(f.Context)
 	if err != nil {
 		return err
 	}

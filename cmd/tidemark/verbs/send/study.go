@@ -1,8 +1,8 @@
 package send
 
 // The verb study takes the steps of a study file one after the other. Package analysis/study reads the file and judges; this file
-// measures a configuration: it rehearses it with the question of the verb capacity, replays an experiment, or asks the warehouse for results of
-// other tools.
+// measures a configuration: it rehearses it with the question of the verb capacity, searches with it on a server that runs, replays an
+// experiment, or asks the warehouse for results of other tools.
 //
 // What was rehearsed is in the journal of the study, and in the warehouse if there is one; an experiment has a journal of its own. After a kill
 // the same command goes on.
@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +26,9 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/capacity/live"
 	"tidemark/analysis/study"
+	"tidemark/analysis/tune"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
@@ -33,6 +36,7 @@ import (
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
+	"tidemark/replay/server"
 )
 
 type studyFlags struct {
@@ -46,10 +50,10 @@ func StudyCommand() *cli.Command {
 		Name:      "study",
 		Usage:     "steps with a hypothesis each, and whether each held",
 		ArgsUsage: "FILE.yaml | EXAMPLE",
-		Description: `Each configuration is rehearsed without a server, replayed (experiment: FILE) or
-taken from imported results (results: [SOURCE]). Its largest rate within the SLO
-is an interval over repeats on fresh traffic; where two overlap, no difference
-is shown. After a kill the same command goes on. Exits 1 where a step is not
+		Description: `Each configuration is rehearsed without a server, searched on one that runs
+(base_url), replayed (experiment: FILE) or taken from imported results. Its
+largest rate within the SLO is an interval over repeats on fresh traffic; where
+two overlap, no difference is shown. After a kill the same command goes on. Exits 1 where a step is not
 held, or nothing is shown. Built in: vllm-settings.
 
 Example file:
@@ -67,12 +71,12 @@ Example file:
 
 Example:
   tidemark study vllm-settings`,
-		Flags: f.TableFlags(
+		Flags: f.TableFlags(append(kit.Without(f.sendingFlags(), "runs"),
 			&cli.BoolFlag{Name: "print", Usage: "print a built-in study, to be changed", Destination: &f.isPrinted},
 			&cli.StringFlag{Name: "runs", Usage: "keep the journal, and runs of experiments, in `DIR`", Value: "runs", Destination: &f.Runs},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again; the journal so far is kept under another name", Destination: &f.isFresh},
 			kit.SeedFlag(&f.Seed),
-		),
+		)...),
 		Action: f.Do(f.run),
 	}
 }
@@ -95,6 +99,13 @@ func (f *studyFlags) run() error {
 	file, err := study.Read(path)
 	if err != nil {
 		return err
+	}
+	for _, step := range file.Steps { // a mistake in the last one is not to cost the hours of the others
+		for _, c := range step.Configurations {
+			if _, err := experimentOf(c); err != nil {
+				return err
+			}
+		}
 	}
 	log, err := study.OpenLog(filepath.Join(f.Runs, file.Name+".study.jsonl"), file, f.Seed, f.isFresh, time.Now)
 	if err != nil {
@@ -209,6 +220,8 @@ func (s *studying) row(step study.Step, c study.Configuration) (row study.Row, e
 		})
 	case m.Why != "":
 		repeats = []study.Measure{study.DoesNotFit(m.Why)}
+	case c.BaseURL != "":
+		repeats, err = s.searched(step, c, m)
 	default:
 		repeats, err = s.rehearsals(step, c, m)
 	}
@@ -231,6 +244,10 @@ func (s *studying) rehearsals(step study.Step, c study.Configuration, m modelled
 			return nil, err
 		}
 		q := drawn.question
+		if why := tooLong(q, m.Deployment); why != "" {
+			repeats[repeat] = study.DoesNotFit(why)
+			continue
+		}
 		q.Twin = twinOf(m.Modelled, c.IsCached)
 		q.Twin.Replicas = c.Replicas
 		key, answer, isThere, err := s.earlier(q)
@@ -296,19 +313,94 @@ func (s *studying) drawn(draw int) (*search, error) {
 	return asked, hint.AsMisuse(asked.question.Check())
 }
 
-// experiment replays an experiment over request rates, or goes on with it.
-func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour float64) (repeats []study.Measure, err error) {
-	file, err := experiment.Read(c.ExperimentPath)
+// searched are the repeats of a configuration on a server that runs so: a search for its capacity each, as the verb capacity makes.
+func (s *studying) searched(step study.Step, c study.Configuration, m modelledOf) ([]study.Measure, error) {
+	repeats := make([]study.Measure, step.Repeats)
+	for repeat := range repeats {
+		at := study.Place{Configuration: c.Name, Repeat: repeat}
+		measure, has := s.log.Has(at)
+		if !has {
+			var err error
+			if measure, err = s.searchOnce(step.Draw(repeat), fmt.Sprintf("%s-%s-%d", s.file.Name, stemOf(c.Name), repeat+1), c, m); err != nil {
+				return nil, err
+			}
+			if err := s.log.Measured(at, measure); err != nil {
+				return nil, err
+			}
+		}
+		repeats[repeat] = measure
+	}
+	return repeats, nil
+}
+
+// searchOnce is one search, or the rest of one that a kill has ended: its state is in a file of its own.
+func (s *studying) searchOnce(draw int, id string, c study.Configuration, m modelledOf) (measure study.Measure, err error) {
+	drawn, err := s.drawn(draw)
 	if err != nil {
-		return nil, hint.AsMisuse(err)
+		return measure, err
+	}
+	if ignored := server.Ignored(c.Asked(), server.Command{BaseURL: c.BaseURL}.Settings(s.Context)); len(ignored) > 0 {
+		return measure, hint.Errorf("study: %s: the server at %s runs otherwise: %s", c.Name, c.BaseURL, strings.Join(ignored, "; ")).Hint("start it with these settings, and give the same command again")
+	}
+	one, flags := *drawn, *drawn.capacityFlags
+	one.capacityFlags, one.named = &flags, m.Deployment
+	flags.Quiet = s.Quiet
+	flags.BaseURLs, flags.To.Model, flags.SLO = *cli.NewStringSlice(c.BaseURL), s.file.Model, s.file.SLOPath
+	q := &one.question
+	q.Twin = twinOf(m.Modelled, c.IsCached)
+	q.Twin.AreSettingsCertain = false // a server says itself what it runs with
+	q.Budget, q.Precision, q.MaxLatenessS = s.file.Load, tune.Precision, flags.To.MaxLateness.Seconds()
+	one.header.SLO, one.header.Precision = s.file.SLO, tune.Precision
+	if err := one.describe(); err != nil {
+		return measure, err
+	}
+	one.header.Verb = s.Verb
+	one.called(id)
+	state, events, err := live.OpenState(one.path, &one.header, s.isFresh)
+	if err != nil {
+		return measure, err
+	}
+	defer state.Close()
+	one.state, one.earlier = state, live.Resumable(events, q.MaxLatenessS)
+	s.Tell("%s: a search at %s", id, c.BaseURL)
+	answer := live.Answered(events)
+	if answer == nil {
+		found, err := one.onServer()
+		if err != nil {
+			return measure, err
+		}
+		answer = &found
+	}
+	if err := one.takeIn(); err != nil {
+		s.Tell("the search in %s was not ingested: %v", one.path, err)
+	}
+	measure, err = study.OfRehearsal(s.Context, *q, *answer, 0, m.usdPerHour)
+	measure.Origin = one.header.Origin
+	return measure, err
+}
+
+// experimentOf reads a configuration's experiment, if it has one.
+func experimentOf(c study.Configuration) (file experiment.File, err error) {
+	if c.ExperimentPath == "" {
+		return file, nil
+	}
+	if file, err = experiment.Read(c.ExperimentPath); err != nil {
+		return file, hint.AsMisuse(err)
 	}
 	if file.Variable != "request-rate" {
-		return nil, hint.Misuse("study: %s: the experiment varies %q", c.ExperimentPath, file.Variable).Hint("a study wants variable: request-rate")
+		return file, hint.Misuse("study: %s: the experiment varies %q", c.ExperimentPath, file.Variable).Hint("a study wants variable: request-rate")
+	}
+	return file, nil
+}
+
+// experiment replays an experiment over request rates, or goes on with it.
+func (s *studying) experiment(step study.Step, c study.Configuration, usdPerHour float64) (repeats []study.Measure, err error) {
+	file, err := experimentOf(c)
+	if err != nil {
+		return nil, err
 	}
 	file.Name, file.SLO, file.Repeats = s.file.Name+"-"+stemOf(c.Name), s.file.SLOPath, step.Repeats
-	if step.IsControl {
-		file.Override(map[string]any{"seed": study.Seed(s.seed, step.Draw(0))})
-	}
+	file.Override(map[string]any{"seed": study.Seed(s.seed, step.Draw(0))}) // all configurations share their draws
 	p := player{Call: &s.Call, runs: s.Runs, file: file, isFresh: s.isFresh}
 	seriesID, done, err := p.rows(filepath.Join(s.Runs, file.Name+".experiment.jsonl"))
 	if err := p.withLeft(err, done); err != nil {

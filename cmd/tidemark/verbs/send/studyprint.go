@@ -4,6 +4,7 @@ package send
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tidemark/analysis"
@@ -21,6 +22,10 @@ func (s *studying) print(r study.Result) error {
 		s.Gap()
 		if err := s.PrintForms(studyTails(r)); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(r.Rows, func(row study.Row) bool { return row.TTFT == nil || row.TPOT == nil || row.ITL == nil }) {
+			s.Gap()
+			s.Remark("Blank: nothing was measured at that rate, or too few requests for a p99.")
 		}
 	}
 	s.Gap()
@@ -52,13 +57,7 @@ func studyRates(r study.Result) []analysis.Table {
 	narrow, least := kit.TableOf("configuration", "/s", "90 %", "change", "$/M"), kit.TableOf("configuration", "/s, 90 %", "change")
 	for _, row := range r.Rows {
 		rate, perGPU, usd := figure(row.Rate), figure(row.PerGPU), figure(row.USD)
-		interval, change := "none", ""
-		if row.RateLow != nil {
-			interval = show.Figures(*row.RateLow) + " or more"
-		}
-		if row.RateLow != nil && row.RateHigh != nil {
-			interval = show.Figures(*row.RateLow) + " to " + show.Figures(*row.RateHigh)
-		}
+		interval, change := row.Interval(), ""
 		if row.IsShown != nil {
 			change = study.NoDifference
 		}

@@ -37,7 +37,6 @@ type tuneFlags struct {
 
 func TuneCommand() *cli.Command {
 	f := &tuneFlags{}
-	target := kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 	return &cli.Command{
 		Name:      "tune",
 		Usage:     "which settings of a server take the most traffic within an SLO",
@@ -70,9 +69,14 @@ Example:
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &f.JSON},
 			&cli.BoolFlag{Name: "restart", Usage: "measure again; the journal so far is kept under another name", Destination: &f.isFresh},
 			kit.SeedFlag(&f.Seed),
-		}, target)...),
+		}, f.sendingFlags())...),
 		Action: f.Do(f.run),
 	}
+}
+
+// sendingFlags are how requests are sent, where a file says to whom and what.
+func (f *capacityFlags) sendingFlags() []cli.Flag {
+	return kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 }
 
 func (f *tuneFlags) run() error {
@@ -124,6 +128,18 @@ func twinOf(m analysis.Modelled, isCached bool) capacity.Twin {
 	return twin
 }
 
+// tooLong is why a deployment cannot serve the traffic at all: it refuses its longest request, and would look fast without it.
+func tooLong(q capacity.Question, d deployment.Deployment) string {
+	longest := 0
+	for _, r := range q.Window {
+		longest = max(longest, r.InputTokens+r.OutputTokens)
+	}
+	if d.MaxModelLen > 0 && longest > d.MaxModelLen {
+		return fmt.Sprintf("refuses requests: the longest has %d tokens, and max_model_len is %d", longest, d.MaxModelLen)
+	}
+	return ""
+}
+
 // read reads the traffic and asks the catalogue while the warehouse is open once.
 func (f *tuneFlags) read(file tune.File, candidates []tune.Candidate) (a asked, err error) {
 	slo, err := analysis.ReadSLO(file.SLO)
@@ -138,7 +154,11 @@ func (f *tuneFlags) read(file tune.File, candidates []tune.Candidate) (a asked, 
 		modeller := analysis.NewModeller(w.DB())
 		prices := analysis.NewPrices(w.DB(), slo)
 		for i, c := range candidates {
-			if a.modelled[i], err = modeller.Of(ctx, versioned(c.Deployment)); err != nil {
+			a.modelled[i], err = modeller.Of(ctx, versioned(c.Deployment))
+			if err != nil && !c.IsBaseline && ctx.Err() == nil && hint.Of(err) != "" { // the baseline is possible, and this candidate is not
+				a.modelled[i], err = analysis.Modelled{Deployment: c.Deployment, Why: strings.TrimPrefix(err.Error(), "deployment: ")}, nil
+			}
+			if err != nil {
 				return err
 			}
 			usd, err := prices.PerHour(ctx, a.modelled[i].Deployment)
@@ -164,10 +184,10 @@ func (f *tuneFlags) rank(file tune.File, candidates []tune.Candidate, a asked) (
 	return file.Rehearse(f.Context, candidates, func(i int, c *tune.Candidate) (tune.Modelled, error) {
 		m := a.modelled[i]
 		c.Deployment = m.Deployment
-		if m.Why != "" {
-			return tune.Modelled{Why: m.Why, USDPerHour: a.usdPerHour[i]}, nil
-		}
 		q := a.base.question
+		if why := cmp.Or(m.Why, tooLong(q, m.Deployment)); why != "" {
+			return tune.Modelled{Why: why, USDPerHour: a.usdPerHour[i]}, nil
+		}
 		q.Twin = twinOf(m, c.IsCached)
 		return tune.Modelled{Question: q, USDPerHour: a.usdPerHour[i]}, nil
 	}, f.bands, f.progress())

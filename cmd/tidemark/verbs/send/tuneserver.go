@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,12 +42,19 @@ type tuning struct {
 	race    *tune.Race
 	twins   map[string]capacity.Twin // the engine models, by candidate
 	notKept error                    // the first search that could not be ingested
+	running *server.Process          // with live knobs: it stays for the next turn
+	flags   []string                 // that it was started with
 }
 
 // prepare refuses what cannot be started, opens the journal, and stops what a killed process has left.
 func (f *tuneFlags) prepare(file tune.File, a asked) (*tuning, error) {
 	if _, err := exec.LookPath(file.Server.Start[0]); err != nil {
 		return nil, hint.Misuse("tune: server.start: %w", err).Hint("the program is looked for beside the file, or in $PATH")
+	}
+	if stop := file.Server.Stop; len(stop) > 0 {
+		if _, err := exec.LookPath(stop[0]); err != nil {
+			return nil, hint.Misuse("tune: server.stop: %w", err).Hint("the program is looked for beside the file, or in $PATH")
+		}
 	}
 	if err := file.CheckBudget(a.base.question); err != nil {
 		return nil, err
@@ -79,7 +87,7 @@ func (t *tuning) run(rows []tune.Row) error {
 		}
 	}
 	ended, err := t.play()
-	if err != nil {
+	if err = errors.Join(err, t.stopRunning()); err != nil {
 		t.Tell("the journal is in %s: the same command goes on there", t.journal)
 		return err
 	}
@@ -109,7 +117,7 @@ func (t *tuning) stopLeft() error {
 		return nil
 	}
 	left := server.Left(t.command(nil, replay.Settings{}), *t.log.Left)
-	if left.IsAlive() {
+	if left.IsAlive() || len(left.StopArgs) > 0 { // a container outlives the process that started it
 		t.Tell("stopping the server that a killed process has left, process %d", left.PID)
 		if err := left.Stop(); err != nil {
 			return err
@@ -125,7 +133,7 @@ func (t *tuning) command(flags []string, settings replay.Settings) server.Comman
 	if settings.APIKey != "" {
 		headers.Set("Authorization", "Bearer "+settings.APIKey)
 	}
-	return server.Command{Args: s.Command(flags), Dir: s.Dir, BaseURL: s.BaseURL, Headers: headers, ReadyWithin: s.ReadyWithin, StopWithin: s.StopWithin,
+	return server.Command{Args: s.Command(flags), StopArgs: s.Stop, Dir: s.Dir, BaseURL: s.BaseURL, Headers: headers, ReadyWithin: s.ReadyWithin, StopWithin: s.StopWithin,
 		Log: filepath.Join(t.Runs, t.log.SeriesID, fmt.Sprintf("start-%02d.log", t.log.Starts))}
 }
 
@@ -163,16 +171,7 @@ func (t *tuning) try(turn tune.Turn) error {
 	}
 	s.state, s.earlier = state, live.OnNewStart(live.Resumable(events, s.question.MaxLatenessS))
 	s.question.Budget += live.BrokenOff(s.earlier) // a candidate is not judged by less load than others because of a kill
-	if err := t.log.Starting(turn.Key()); err != nil {
-		return err
-	}
-	command := t.command(turn.Flags(), s.server.Settings)
-	if err := os.MkdirAll(filepath.Dir(command.Log), 0o755); err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
-	try.Log = command.Log
-	t.Tell("start %d: %s; %s; its log is %s", t.log.Starts, turn.Label(), turn.Why, command.Log)
-	process, failure, err := command.Start(t.Context, t.log.Started)
+	failure, err := t.serve(turn, s.server.Settings, &try)
 	if err != nil {
 		return err
 	}
@@ -180,11 +179,53 @@ func (t *tuning) try(turn tune.Turn) error {
 		try.Failed(tune.NotReady, failure.Why, failure.Last)
 		return errors.Join(t.ended(turn, try), t.log.Stopped())
 	}
-	err = t.measure(turn, s, process, &try)
+	err = t.measure(turn, s, t.running, &try)
 	if err == nil {
 		err = t.ended(turn, try) // before the server is stopped: what was measured is not lost by a kill
 	}
-	return errors.Join(err, process.Stop(), t.log.Stopped())
+	if live, _ := turn.Live(); err == nil && live != nil && try.Outcome == tune.Served {
+		return nil
+	}
+	return errors.Join(err, t.stopRunning())
+}
+
+// serve starts the server of a turn. One that runs serves another turn that differs in live knobs alone.
+func (t *tuning) serve(turn tune.Turn, settings replay.Settings, try *tune.Try) (*server.Failure, error) {
+	flags := turn.StartFlags()
+	_, areAllSet := turn.Live()
+	isThere := t.running != nil && areAllSet && slices.Equal(t.flags, flags) && t.running.IsAlive()
+	if !isThere {
+		if err := t.stopRunning(); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.log.Starting(turn.Key()); err != nil {
+		return nil, err
+	}
+	if isThere {
+		try.Log = t.running.Log
+		t.Tell("start %d: %s; %s; on the server that runs", t.log.Starts, turn.Label(), turn.Why)
+		return nil, nil
+	}
+	command := t.command(flags, settings)
+	if err := os.MkdirAll(filepath.Dir(command.Log), 0o755); err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	try.Log = command.Log
+	t.Tell("start %d: %s; %s; its log is %s", t.log.Starts, turn.Label(), turn.Why, command.Log)
+	process, failure, err := command.Start(t.Context, t.log.Started)
+	t.running, t.flags = process, flags
+	return failure, err
+}
+
+// stopRunning stops the server, if one runs.
+func (t *tuning) stopRunning() error {
+	if t.running == nil {
+		return nil
+	}
+	process := t.running
+	t.running = nil
+	return errors.Join(process.Stop(), t.log.Stopped())
 }
 
 // ended writes down what came of a start.
@@ -197,6 +238,13 @@ func (t *tuning) ended(turn tune.Turn, try tune.Try) error {
 
 // measure reads the settings back and searches. Whatever the server does is a result; an interrupt is an error.
 func (t *tuning) measure(turn tune.Turn, s *search, process *server.Process, try *tune.Try) error {
+	commands, _ := turn.Live()
+	for _, args := range commands {
+		if err := process.Run(t.Context, args); err != nil {
+			try.Failed(tune.Unusable, err.Error(), nil)
+			return t.Context.Err()
+		}
+	}
 	if ignored := server.Ignored(turn.Settings(), process.Settings(t.Context)); len(ignored) > 0 {
 		try.Failed(tune.Ignored, "the server ignores a flag: "+strings.Join(ignored, "; "), nil)
 		return nil
