@@ -38,6 +38,11 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s: %w", one, err)
 		}
+		throttlings, err := Throttlings(ctx, db, one)
+		if err != nil {
+			return nil, fmt.Errorf("diagnose %s: %w", one, err)
+		}
+		d.Notes = append(d.Notes, throttlings...)
 		all = append(all, d)
 	}
 	return all, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 // Lint is what was found in some subjects: runs, results of other tools, traces and series, and runs beside each other.
 type Lint struct {
 	LookedFor int   // cases of seeds.lint_rules that these subjects could show
+	Symptoms  int   // cases that they could show too, and that were not looked for, because a diagnosis takes a second for each run
 	Found     Table // subject, subject_kind, rule, found, wrong, remedy
 }
 
@@ -24,7 +26,11 @@ func (l Lint) FirstLine() string {
 	for _, row := range l.Found.Rows {
 		rules[row[2]] = true
 	}
-	return fmt.Sprintf("%d of %d cases", len(rules), l.LookedFor)
+	text := fmt.Sprintf("%d of %d cases", len(rules), l.LookedFor)
+	if l.Symptoms > 0 {
+		text += fmt.Sprintf(", without the %d symptoms of a diagnosis", l.Symptoms)
+	}
+	return text
 }
 
 // InBrief is one line: the first, and the names of the cases.
@@ -63,7 +69,7 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 	var l Lint
 	var kinds, runs []string
 	for _, name := range names {
-		if strings.HasSuffix(name, ".zst") {
+		if IsPlanFile(name) {
 			planned, err := LintPlan(ctx, db, name)
 			if err != nil {
 				return l, err
@@ -97,6 +103,9 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 
 const lintColumns = `select subject, subject_kind, rule, found, wrong, remedy`
 
+// IsPlanFile says that lint takes a name for a plan.
+func IsPlanFile(name string) bool { return strings.HasSuffix(name, ".zst") }
+
 // lintSubject finds what a name stands for: a run wins over a source, and a source over a series.
 func lintSubject(ctx context.Context, db *sql.DB, name string) (subject, kind string, err error) {
 	id, err := Subject(ctx, db, name)
@@ -121,6 +130,10 @@ order by
     place,
     subject
 limit 1`, name, id).Scan(&subject, &kind)
+	if _, missing := os.Stat(name); err == sql.ErrNoRows && missing == nil {
+		return "", "", hint.Misuse("lint: %s is a file that nobody took in, and not a plan, which ends in .jsonl.zst", name).
+			Hint("tidemark ingest %s, then tidemark lint with the name that it gets; tidemark plan %s --output plan.jsonl.zst makes a plan of it", name, name)
+	}
 	if err == sql.ErrNoRows {
 		return "", "", hint.Misuse("lint: no run, result, trace or series named %q", name).Hint(`"tidemark runs" and "tidemark sources" list what there is`)
 	}
@@ -188,7 +201,12 @@ order by
 	if err != nil {
 		return l, err
 	}
+	all, err := casesOf(ctx, db, []string{kind}, true)
+	if err != nil {
+		return l, err
+	}
 	l.LookedFor, err = casesOf(ctx, db, []string{kind}, false)
+	l.Symptoms = all - l.LookedFor
 	return l, err
 }
 
@@ -196,6 +214,7 @@ order by
 func (l Lint) And(other Lint) Lint {
 	l.Found.Rows = slices.Concat(l.Found.Rows, other.Found.Rows)
 	l.LookedFor += other.LookedFor
+	l.Symptoms += other.Symptoms
 	return l
 }
 

@@ -139,6 +139,24 @@ having count(*) > 0`, runID)
 	return column(table, 0), err
 }
 
+// Throttlings says of each GPU of a run or of a file of metrics what held its clock down, since when, and how much of the time.
+func Throttlings(ctx context.Context, db *sql.DB, subject string) (sentences []string, err error) {
+	table, err := ask(ctx, db, `
+select
+    case when starts_with(gpu, 'GPU') then '' else 'GPU ' end || gpu || ': ' || case cause when 'heat' then 'heat' when 'power' then 'its power limit' when 'hardware' then 'the hardware, which does not say why,' else 'a cause of no name' end
+    || ' held its clock down ' || case when is_from_start then 'from the first look on' else 'from ' || macros.duration_text(begin_s) || ' on' end
+    || ', in ' || macros.percent_text(held_ratio) || ' of the looks since'
+    || case when held_sm_clock_hz is null then '' else ': ' || round(1e-6 * held_sm_clock_hz)::bigint || ' MHz' end
+    || case when held_sm_clock_hz is null or free_sm_clock_hz is null then '' else ', up to ' || round(1e-6 * free_sm_clock_hz)::bigint || ' before' end as sentence
+from marts.throttlings
+where subject = ?
+order by
+    begin_s,
+    gpu,
+    cause`, subject)
+	return column(table, 0), err
+}
+
 // Anatomy says in a few sentences where the time of a run's requests went, behind which class they waited, and what each class cost and got; those of
 // which nothing is known are left out.
 func Anatomy(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {

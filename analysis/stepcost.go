@@ -36,6 +36,7 @@ type StepCost struct {
 	decodeS, prefillS, chunkS float64 // arithmetic of a decoded token, of a prompt token, and of the output head once per prompt chunk
 	contextS, windowS         float64 // reading the KV cache of one token, in layers without and with a window
 	fixedS, sequenceS         float64 // layers and host of a step; host of each sequence
+	draftS                    float64 // of a token that is guessed ahead
 	pairS, windowedPairS      float64 // prefill attention of one query-key pair, in layers without and with a window
 	roofHardness              float64 // p of the soft roofline, see roof
 	mixedPromptRatio          float64 // a prompt's arithmetic beside others that decode, over the same alone
@@ -135,11 +136,12 @@ select
     d.admission_token_s,
     d.send_s,
     d.send_token_s,
-    d.send_crowd_s`+made.from(), made.row).Scan(
+    d.send_crowd_s,
+    macros.draft_s(d)`+made.from(), made.row).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
 		&c.pairS, &c.windowedPairS, &c.roofHardness, &c.mixedPromptRatio, &c.promptS, &c.submitS, &c.launchS, &c.graphTokens,
-		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6],
+		&f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &c.draftS,
 	)
 	at := func(i int) time.Duration { return time.Duration(max(f[i], 0) * float64(time.Second)) }
 	c.frontend = engine.Frontend{Way: at(0), WayToken: at(1), Admission: at(2), AdmissionToken: at(3), Send: at(4), SendToken: at(5), SendCrowd: at(6)}
@@ -238,7 +240,11 @@ func (c StepCost) TPOT(decode int, contextTokens, inputTokens, cachedTokens, out
 // StepTime is Seconds for an engine model, with every step so many times as long.
 func (c StepCost) StepTime(factor float64) func(engine.Step) time.Duration {
 	return func(s engine.Step) time.Duration {
-		seconds := c.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
+		seconds := c.Seconds(s.DecodeSequences*(1+s.Drafts), s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
+		if s.Drafts > 0 { // as in macros.drafted_s: guessed before the step, and none of them is scheduled
+			sequences := float64(s.DecodeSequences) / float64(max(1, min(c.replicas, s.DecodeSequences)))
+			seconds += float64(s.Drafts) * (c.draftS - sequences*c.sequenceS)
+		}
 		return time.Duration(factor * seconds * float64(time.Second))
 	}
 }

@@ -28,6 +28,9 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	if shared != "" {
 		v.Notes = append(v.Notes, shared)
 	}
+	if err := v.readOtherModels(ctx, db); err != nil {
+		return err
+	}
 	processes, err := processesNote(ctx, db, v.RunID)
 	if err != nil {
 		return err
@@ -42,6 +45,14 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 		return nil
 	}
 	var calibration sql.NullString
+	var drafts int64
+	if err := db.QueryRowContext(ctx, "select speculative_tokens from staging.runs where run_id = ?", v.RunID).Scan(&drafts); err != nil {
+		return err
+	}
+	if drafts > 0 {
+		v.Unknown = fmt.Sprintf("its server guesses %s ahead in a step, and nothing is predicted of that: marts.speculation has what it brings", show.Things(drafts, "token", "tokens"))
+		return nil
+	}
 	err = db.QueryRowContext(ctx, "select calibration from staging.deployments where run_id = ?", v.RunID).Scan(&calibration)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -78,6 +89,17 @@ where run_id = ?
 		return note, err
 	}
 	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
+}
+
+// readOtherModels finds the models that classes asked for instead of the run's own: their deployments are not known, and so nothing is predicted.
+func (v *Verdict) readOtherModels(ctx context.Context, db *sql.DB) error {
+	return db.QueryRowContext(ctx, `
+select
+    coalesce(any_value(runs.served_model), ''),
+    coalesce(string_agg(models.model, ', ' order by models.model), '')
+from marts.served_models as models
+inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> models.model
+where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)
 }
 
 // unknownOfRun names the GPU, model or format of a run that the catalogue lacks. It is empty if the catalogue has all of them.

@@ -32,11 +32,11 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	if len(q.Objectives) == 0 {
 		return asked, false, nil
 	}
-	window := capacity.BusiestWindow(requests, capacityWindow)
+	q.Mode = cmp.Or(s.Mode, "open")
+	window := capacity.BusiestWindow(requests, capacityWindow, q.Mode == "sessions")
 	if window.Until == 0 {
 		window = capacity.WholeWindow(requests, plan.Header{}, "open")
 	}
-	q.Mode = cmp.Or(s.Mode, "open")
 	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
 	q.MaxScale, q.IsBrief = capacity.MostScale, true
 	e := settings.Engine

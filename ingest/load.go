@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -173,6 +174,9 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	if err != nil {
 		return err
 	}
+	if l.in.Size >= largeBytes {
+		debug.FreeOSMemory() // of the readers' buffers: from here DuckDB needs memory, and Go does not
+	}
 	if err := l.accept(sum, about); err != nil {
 		return err
 	}
@@ -304,6 +308,8 @@ func (l *fileLoad) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source 
 	if l.trace != nil {
 		columns = strings.TrimPrefix(l.trace.Columns, "line, ")
 	}
+	// Agents have hundreds of block ids in a row; its other columns and a hash of 64 bits tell as much.
+	columns = strings.Replace(columns, "blocks", "hash(blocks)", 1)
 	var duplicates int64
 	err := tx.QueryRow(ctx, fmt.Sprintf(`
 		select coalesce(sum(copies - 1), 0)::bigint

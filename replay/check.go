@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
 	"tidemark/replay/plan"
 )
@@ -20,6 +21,9 @@ import (
 func (s Settings) Check() error {
 	if _, err := s.targets(); err != nil {
 		return err
+	}
+	if s.Routing != "" && s.Routing != rehearsal.Turns && len(s.BaseURLs) < 2 {
+		return hint.Misuse("replay: --routing %s: there is one --base-url, and nothing to choose between", s.Routing).Hint("name each replica by a --base-url of its own")
 	}
 	for _, address := range s.MetricsURLs {
 		if err := checkMetricsURL(address); err != nil {

@@ -54,7 +54,7 @@ func TestARunNamesWhatIsNotModelled(t *testing.T) {
 	fake.info = `{"vllm_config":{"lora_config":{"max_loras":4}}}`
 	folder := filepath.Join(t.TempDir(), "run")
 	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
-	if d := documentIn(t, folder); d.Effective.Unmodelled != "LoRA" || len(d.Readiness.Notes) != 1 || !strings.Contains(d.Readiness.Notes[0], "not modelled, LoRA: a prediction beside this run") {
+	if d := documentIn(t, folder); d.Effective.Unmodelled != "LoRA" || len(d.Readiness.Notes) != 1 || !strings.Contains(d.Readiness.Notes[0], "not modelled, LoRA: no prediction stands beside this run") {
 		t.Errorf("%q, %q", d.Effective.Unmodelled, d.Readiness.Notes)
 	}
 }

@@ -47,11 +47,12 @@ type dispatcher struct {
 // ticket is a request of the schedule with what the dispatcher knows of it.
 type ticket struct {
 	schedule.Ticket
-	to   *endpoint
+	to   *endpoint     // nil until a policy has chosen
 	x    *exchange     // nil until it is prepared
 	done time.Duration // when it ended
 	ids  []int32       // what it was answered, where that is kept
 
+	isChosen bool        // by a policy: it counts as its endpoint's load
 	isReady  bool        // its connection and its bytes are there
 	isWanted atomic.Bool // it was released before it was ready
 }
@@ -60,6 +61,13 @@ func newTicket(req plan.Request, to *endpoint) *ticket {
 	t := &ticket{to: to}
 	t.Req, t.Owner = req, t
 	return t
+}
+
+// ended takes a request off the load of its endpoint.
+func (t *ticket) ended() {
+	if t.isChosen {
+		t.to.open.Add(-1)
+	}
 }
 
 func ticketOf(t *schedule.Ticket) *ticket { return t.Owner.(*ticket) }
@@ -224,13 +232,22 @@ func (d *dispatcher) prepare(t *ticket) {
 		warmed = d.first.Done
 	}
 	d.helpers.Go(func() {
-		t.x.connectEarly()
-		if due > bodyAhead {
+		isLate := t.to == nil // a policy looks at the loads shortly before the request is due
+		if !isLate {
+			t.x.connectEarly()
+		}
+		isEarly := due > bodyAhead
+		if isEarly {
 			warmed()
 			d.waitForBody(due)
-			t.x.buildEarly()
-		} else {
-			t.x.buildEarly()
+		}
+		if isLate {
+			t.to, t.isChosen = d.router.choose(t.Req), true
+			t.x.row.endpoint = t.to.name
+			t.x.connectEarly()
+		}
+		t.x.buildEarly()
+		if !isEarly {
 			warmed()
 		}
 		d.inbox.post(message{isPrepared, t}, func() bool { return !t.isWanted.Load() })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/replay/engines"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
@@ -110,6 +111,7 @@ type targetRecord struct {
 	Models   map[string]string `json:"models,omitempty"` // by class, instead of model
 	// ReplicaHeader is the header that names the replica; requests then have its value as their endpoint.
 	ReplicaHeader string `json:"replica_header,omitempty"`
+	Routing       string `json:"routing,omitempty"` // over base_urls; absent: in turns
 }
 
 // serverRecord is one of several servers.
@@ -206,6 +208,9 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 
 func newTargetRecord(s Settings, targets []target) targetRecord {
 	r := targetRecord{BaseURL: targets[0].shown(), Endpoint: s.Endpoint, Model: s.Model, Models: s.Models, ReplicaHeader: s.ReplicaHeader}
+	if s.Routing != rehearsal.Turns {
+		r.Routing = s.Routing
+	}
 	for _, address := range s.BaseURLs {
 		r.BaseURLs = append(r.BaseURLs, shownTarget(address))
 	}

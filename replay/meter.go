@@ -27,6 +27,7 @@ type Progress struct {
 	OutputTokensPer float64       // tokens per second likewise
 	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
 	PredictedTPOT   time.Duration // for the number of requests in flight now; 0: there is no prediction
+	Throttled       string        // which GPUs' clocks are held down, by what and since when; empty: none, or nobody says
 }
 
 // meter counts while a run goes, for its progress line; the rows are the record.

@@ -56,6 +56,7 @@ func (x *exchange) isReachable() bool {
 
 // withdraw is the end of a request that the run stopped before its due time: it stays unsent.
 func (x *exchange) withdraw() {
+	x.ticket.ended()
 	x.releaseBudget()
 	x.dropBody()
 	x.releaseConn(true)

@@ -145,7 +145,7 @@ func differences(servers []Server, all []engines.Configuration) (notes []string)
 			notes = append(notes, server.alternates)
 		}
 		if all[i].Unmodelled != "" {
-			notes = append(notes, fmt.Sprintf("%s runs with what is not modelled, %s: a prediction beside this run is of a server without it", server.target.shown(), all[i].Unmodelled))
+			notes = append(notes, fmt.Sprintf("%s runs with what is not modelled, %s: no prediction stands beside this run", server.target.shown(), all[i].Unmodelled))
 		}
 	}
 	first := all[0].Fields()

@@ -153,6 +153,7 @@ func (r *run) progress(ctx context.Context, header plan.Header) (ended chan stru
 		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
 			p.PredictedTPOT = predict(int(p.InFlight), r.state.journal.outcome.context.mean(header), header)
 		}
+		p.Throttled = r.sampler.throttles.words()
 		r.settings.Progress(p)
 	}
 	go func() {

@@ -53,7 +53,9 @@ func (s *runState) exchange(t *ticket) *exchange {
 		x.onEvent = func(name, data []byte) { x.stream.event(name, data, x.at) }
 	}
 	x.runState, x.ticket, x.row = s, t, newRow(t.Req)
-	x.row.endpoint = t.to.name
+	if t.to != nil {
+		x.row.endpoint = t.to.name
+	}
 	x.conn, x.body, x.out, x.answer, x.replica = nil, nil, nil, wire.Head{}, ""
 	x.connectErr, x.writeErr, x.end = nil, nil, nil
 	x.isPastDue, x.isRetry, x.hasTrailingBytes, x.phase = false, false, false, inHead
@@ -82,6 +84,7 @@ func (s *runState) now() time.Duration { return time.Since(s.begin) }
 // finish writes the row of an exchange that is over.
 func (s *runState) finish(x *exchange) {
 	x.settle()
+	x.ticket.ended()
 	s.meter.end(&x.row)
 	s.tellOver(&x.row)
 	s.journal.add(&x.row)

@@ -39,6 +39,7 @@ type sampler struct {
 	alternating alternating
 	giveUp      context.CancelCauseFunc
 	begin       time.Time
+	throttles   throttles
 	missed      atomic.Int64 // scrapes without an answer
 	loops       sync.WaitGroup
 }
@@ -220,6 +221,7 @@ func (p *sampler) scrape(ctx context.Context, address string) []byte {
 
 // keep writes the exposition as it came, secrets taken out, with the instant at which the answer was there.
 func (p *sampler) keep(address string, text []byte, at time.Duration) {
+	p.throttles.see(address, text, at)
 	exposition := p.control.scrub.Exposition(string(text))
 	p.log.add(func(dst []byte) []byte {
 		dst = plan.AppendSeconds(append(dst, `{"at_s":`...), at)

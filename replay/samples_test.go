@@ -2,9 +2,11 @@ package replay
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,6 +68,41 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 		if text != dcgm {
 			t.Errorf("got %q", text)
 		}
+	}
+}
+
+// GPU 1 is at its power limit until 1 s, and hot from 2 s on; 0 has clocks that the user set. Whoever watches is told at once, in words.
+func TestClocksThatAreHeldDownAreToldWhileARunGoes(t *testing.T) {
+	t.Parallel()
+	fake, exporter := newFake(t, well(0)), newFake(t, nil)
+	var asked atomic.Int64
+	exporter.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bits := 4
+		if asked.Add(1) > 3 {
+			bits = 0x40
+		}
+		fmt.Fprintf(w, "# TYPE DCGM_FI_DEV_CLOCKS_EVENT_REASONS gauge\nDCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu=\"0\",UUID=\"GPU-a\"} 2\nDCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu=\"1\",UUID=\"GPU-b\"} %d\n", bits)
+	})
+	s := settingsFor(fake.URL)
+	s.MetricsURLs = []string{exporter.URL}
+	var said []string
+	s.Progress = func(p Progress) {
+		if !slices.Contains(said, p.Throttled) {
+			said = append(said, p.Throttled)
+		}
+	}
+	must.Get(Run(t.Context(), planOf(t, every(3200*time.Millisecond, 2, 9, 3)), s, filepath.Join(t.TempDir(), "run")))(t)
+	if want := "GPU 1 by power since before the run, GPU 1 by heat since 2s"; strings.Join(said, ", ") != want {
+		t.Errorf("said %q, want %q", said, want)
+	}
+	var many throttles
+	many.see("a", []byte("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{UUID=\"x\"} 12\nDCGM_FI_DEV_CLOCK_THROTTLE_REASONS{gpu=\"2\"} 256\n"), time.Second)
+	if got := many.words(); got != "GPU 2 by other since 1s; GPU x by hardware since 1s; GPU x by power since 1s" {
+		t.Errorf("several: %q", got)
+	}
+	many.see("a", []byte("up 1\n"), 2*time.Second)
+	if got := many.words(); got != "" {
+		t.Errorf("when it is over: %q", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,5 +209,43 @@ func TestRequestsGoToTheirServers(t *testing.T) {
 	}
 	if seen["http://a:1"] < 400 || seen["http://b:1"] < 400 {
 		t.Errorf("sessions are shared out as %v", seen)
+	}
+}
+
+// The first server needs 2 s for an answer, the second none. Six requests, 100 ms apart: the least loaded is the first once, and then the second, whose answers
+// are over. By prefix four prompts of two histories, A, B, B and A with a block more, go where their beginnings went.
+func TestAReplayChoosesByLoadAndByPrefix(t *testing.T) {
+	t.Parallel()
+	prompt := func(seq int64, blocks ...uint64) plan.Request {
+		return plan.Request{Seq: seq, Due: time.Duration(seq) * 100 * time.Millisecond, InputTokens: 16 * len(blocks), OutputTokens: 2, Blocks: blocks, BlockTokens: 16}
+	}
+	for routing, c := range map[string]struct {
+		requests []plan.Request
+		slow     time.Duration // a token of the first server
+		want     string
+	}{
+		"least-loaded": {[]plan.Request{prompt(0, 1), prompt(1, 2), prompt(2, 3), prompt(3, 4), prompt(4, 5), prompt(5, 6)}, time.Second, "011111"},
+		"prefix":       {[]plan.Request{prompt(0, 1, 2), prompt(1, 7, 8), prompt(2, 7, 8, 9), prompt(3, 1, 2, 3)}, 150 * time.Millisecond, "0110"},
+	} {
+		one, two := newFake(t, well(c.slow)), newFake(t, well(0))
+		s := settingsFor(one.URL)
+		s.BaseURLs, s.Routing = append(s.BaseURLs, two.URL), routing
+		_, rows, err := replayed(t, planOf(t, plan.Each(c.requests)), s)
+		must.Do(t, err)
+		went := make([]byte, len(rows))
+		for _, row := range rows {
+			went[row.Seq] = '0'
+			if row.Endpoint == two.URL {
+				went[row.Seq] = '1'
+			}
+		}
+		if string(went) != c.want {
+			t.Errorf("%s: requests went to %s, want %s", routing, went, c.want)
+		}
+	}
+	s := settingsFor("http://a:1")
+	s.Routing = "prefix"
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "nothing to choose between") {
+		t.Errorf("with one server: %v", err)
 	}
 }

@@ -31,6 +31,8 @@ type Settings struct {
 	// of a session all to one.
 	BaseURLs []string
 	Routes   map[string]string // class -> the base url its requests go to, ahead of BaseURLs
+	// Routing shares the requests over BaseURLs by what each has to do ("least-loaded") or was sent ("prefix"), as rehearsal.Routings; "" and "turns": as above.
+	Routing string
 	// Models say which model a class asks for instead of Model, as its server names it.
 	Models map[string]string
 	// ReplicaHeader is the header in which a router says which of its replicas answered; empty: it does not say.

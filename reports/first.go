@@ -67,7 +67,7 @@ func (run *Run) headline() string {
 	}
 	slowdown, isCompared := number(run.Facts.At(0, "slowdown_ratio"))
 	if floor, hasFloor := number(run.Facts.At(0, "floor_ratio")); isCompared && hasFloor {
-		return fmt.Sprintf("No SLO: time per token %s the floor, %s as predicted", times(floor), times(slowdown))
+		return fmt.Sprintf("No SLO: time per token%s %s the floor, %s as predicted", run.ofPredictedModel(), times(floor), times(slowdown))
 	}
 	if ttft, isKnown := number(run.Facts.At(0, "p99_ttft_s")); isKnown {
 		return tight(fmt.Sprintf("No SLO: p99 TTFT was %s, p99 TPOT %s", show.Duration(ttft), duration(run.Facts.At(0, "p99_tpot_s"))))
@@ -150,6 +150,14 @@ func (run *Run) fact(column string) float64 {
 	return v
 }
 
+// ofPredictedModel is " of MODEL" where the prediction is of some of the requests only.
+func (run *Run) ofPredictedModel() string {
+	if run.Verdict.PredictedModel == "" {
+		return ""
+	}
+	return " of " + run.Verdict.PredictedModel
+}
+
 // lede says in three lines at which rate was sent, what was missed and when, whether the time per token is as predicted, and what the run is worth.
 func (p *page) lede(run *Run) (template.HTML, error) {
 	fidelity, err := ask(p.ctx, p.db, "marts.fidelity", `select sent_per_s from marts.fidelity where run_id = $1`, run.ID)
@@ -165,7 +173,7 @@ func (p *page) lede(run *Run) (template.HTML, error) {
 	}
 	parts := []string{load + ", " + run.missed() + "."}
 	if slowdown, isKnown := number(run.Facts.At(0, "slowdown_ratio")); isKnown {
-		parts = append(parts, "Time per token is "+strong(times(slowdown))+" its prediction.")
+		parts = append(parts, "Time per token"+esc(run.ofPredictedModel())+" is "+strong(times(slowdown))+" its prediction.")
 	}
 	certificate, err := p.certificate(run.ID)
 	if err != nil {

@@ -152,17 +152,19 @@ func TestWhatAReportSays(t *testing.T) {
 // The headline is a decision of at most sixty characters.
 func TestARunBeginsWithItsDecision(t *testing.T) {
 	met := recorded{id: "met", name: "met", requests: 400, lateness: 0.003}
-	missed, failed := met, met
-	missed.id, failed.id = "missed", "failed"
-	db := record(t, met, missed, failed, recorded{id: "none", name: "no SLO", requests: 120, lateness: 0.003})
+	missed, failed, adapted := met, met, met
+	missed.id, failed.id, adapted.id = "missed", "failed", "adapted"
+	db := record(t, met, missed, failed, adapted, recorded{id: "none", name: "no SLO", requests: 120, lateness: 0.003})
 	insert(t, db, `update raw.runs set document = json_merge_patch(document, '{"slo": {"name": "chat", "objectives": [{"metric": "ttft", "percentile": 99, "at_most": 1}]}}') where run_id <> 'none'`)
+	insert(t, db, `update raw.runs set document = json_merge_patch(document, '{"effective": {"unmodelled": "LoRA"}}') where run_id = 'adapted'`)
 	insert(t, db, `update raw.requests set first_token_s = first_token_s + 2, last_token_s = last_token_s + 2, done_s = done_s + 2 where run_id = 'missed' and seq between 200 and 239 and failure is null`)
 	insert(t, db, `update raw.requests set failure = 'http_503', http_status = 503, first_token_s = null, last_token_s = null, chunk_offsets_us = null, chunk_tokens = null where run_id = 'failed' and seq % 2 = 0`)
 	for run, says := range map[string][]string{
-		"met":    {"<h1>Met: p99 TTFT from due was 80.0\u202fms, limit 1\u202fs</h1>", `<span class="mark ok">✓</span> limit 1`, "find out how much more it takes:"},
-		"missed": {"<h1>Not met: p99 TTFT from due was 2.08\u202fs, limit 1\u202fs</h1>", "The limit broke in one stretch: ", "<strong>40 of 396 requests</strong> were beyond 1\u202fs of TTFT from due (", "40 of them between 1:40 and 2:00"},
-		"failed": {"<h1>Failed: ", "requests did not come back whole</h1>"},
-		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html --warehouse w.duckdb"},
+		"met":     {"<h1>Met: p99 TTFT from due was 80.0\u202fms, limit 1\u202fs</h1>", `<span class="mark ok">✓</span> limit 1`, "find out how much more it takes:"},
+		"missed":  {"<h1>Not met: p99 TTFT from due was 2.08\u202fs, limit 1\u202fs</h1>", "The limit broke in one stretch: ", "<strong>40 of 396 requests</strong> were beyond 1\u202fs of TTFT from due (", "40 of them between 1:40 and 2:00"},
+		"failed":  {"<h1>Failed: ", "requests did not come back whole</h1>"},
+		"adapted": {"<h1>Met: p99 TTFT", "not compared", "LoRA: not modelled", "its server runs with LoRA, which is not modelled: the time per token stands beside nothing"},
+		"none":    {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html --warehouse w.duckdb"},
 	} {
 		html := write(t, db, reports.Options{RunIDs: []string{run}, Warehouse: " --warehouse w.duckdb"})
 		if len(html) > 400e3 {

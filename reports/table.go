@@ -82,7 +82,7 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 	case strings.HasSuffix(name, "_s"):
 		u := show.UnitOf(r.largest(column))
 		return show.Words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return show.Figures(s * u.Factor) }
-	case name == "slowdown_ratio", name == "floor_ratio":
+	case name == "slowdown_ratio", name == "floor_ratio", strings.HasSuffix(name, "speedup_ratio"):
 		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", ×", show.Figures
 	case strings.HasSuffix(name, "_ratio"):
 		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return show.Figures(share * 100) }

@@ -155,11 +155,14 @@ where run_id = $1`, run.ID)
 
 func (p *page) predictedTile(run *Run) (tile, error) {
 	t := tile{Label: "TPOT over its prediction", Value: "not compared", Basis: "GPU or model not known"}
+	if techniques, is := run.Facts.At(0, "unmodelled").(string); is {
+		t.Basis = techniques + ": not modelled"
+	}
 	slowdown, isKnown := number(run.Facts.At(0, "slowdown_ratio"))
 	if !isKnown {
 		return t, nil
 	}
-	t.Value, t.Basis = times(slowdown), "median request"
+	t.Value, t.Basis = times(slowdown), "median request"+run.ofPredictedModel()
 	d, err := ask(p.ctx, p.db, "staging.deployments", `select band_ratio from staging.deployments where run_id = $1`, run.ID)
 	if err != nil {
 		return t, err

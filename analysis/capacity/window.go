@@ -71,7 +71,8 @@ const FewestOfWindow = 20
 
 // BusiestWindow finds the busiest part of a trace, so long, that still resembles the whole. If none does, it is the one that resembles it
 // most. A trace that is hardly longer is taken whole. It is empty where no part has FewestOfWindow requests. Requests are in order of due time.
-func BusiestWindow(requests []plan.Request, length time.Duration) Window {
+// Where sessions are cut whole, those that count begin in the window: while the last ones go on, there are none.
+func BusiestWindow(requests []plan.Request, length time.Duration, isWhole bool) Window {
 	end := requests[len(requests)-1].Due + time.Millisecond
 	if end < length+length/5 {
 		return Window{0, end, float64(len(requests)) / end.Seconds(), 0}
@@ -79,13 +80,14 @@ func BusiestWindow(requests []plan.Request, length time.Duration) Window {
 	inputs, outputs := lengthsOf(requests)
 	var best, nearest Window
 	first, last := 0, 0
+	begins := func(r plan.Request) bool { return !isWhole || r.Session == "" || r.Turn == 0 }
 	for from := time.Duration(0); from+length <= end; from += max(length/10, time.Second) {
 		for first < len(requests) && requests[first].Due < from {
 			first++
 		}
 		for last = max(last, first); last < len(requests) && requests[last].Due < from+length; last++ {
 		}
-		if last-first < FewestOfWindow {
+		if last-first < FewestOfWindow || !slices.ContainsFunc(requests[first:last], begins) {
 			continue
 		}
 		w := Window{From: from, Until: from + length, RatePerS: float64(last-first) / length.Seconds()}

@@ -25,11 +25,11 @@ func TestBusiestWindowResemblesTheWhole(t *testing.T) {
 	}
 	// 1,800 of the 5,400 prompts are long. A window of long ones alone is two thirds away from the whole, one without them a third. From 2:00 to
 	// 12:00 there are 360 long ones in 840, 3/7 beside 1/3: two in twenty-one away.
-	w := BusiestWindow(requests, 10*time.Minute)
+	w := BusiestWindow(requests, 10*time.Minute, false)
 	if w.From != 2*time.Minute || w.RatePerS != 1.4 || w.Distance < 0.0952 || w.Distance > 0.0953 {
 		t.Errorf("%+v", w)
 	}
-	short := BusiestWindow(requests[:100], 10*time.Minute)
+	short := BusiestWindow(requests[:100], 10*time.Minute, false)
 	if short.From != 0 || short.Distance != 0 {
 		t.Errorf("a short trace: %+v", short)
 	}
@@ -39,16 +39,34 @@ func TestBusiestWindowResemblesTheWhole(t *testing.T) {
 	}
 }
 
+// A session of 30 turns in ten seconds and, forty seconds later, 100 turns in another ten: nothing begins in the busiest part.
+func TestASessionBeginsInTheWindow(t *testing.T) {
+	var requests []plan.Request
+	for i := range 130 {
+		due := time.Duration(i) * time.Second / 3
+		if i >= 30 {
+			due = 50*time.Second + time.Duration(i-30)*time.Second/10
+		}
+		requests = append(requests, plan.Request{Due: due, Session: "a", Turn: i, InputTokens: 10, OutputTokens: 1})
+	}
+	if w := BusiestWindow(requests, 10*time.Second, false); len(w.Cut(requests, true)) != 0 {
+		t.Errorf("by requests: %+v with %d of whole sessions", w, len(w.Cut(requests, true)))
+	}
+	if w := BusiestWindow(requests, 10*time.Second, true); w.From != 0 || len(w.Cut(requests, true)) != 130 {
+		t.Errorf("by sessions: %+v", w)
+	}
+}
+
 // A second of which no one has 20 requests was "0 ms to 0 ms, no request".
 func TestAWindowOfTooFewRequestsIsNone(t *testing.T) {
 	var requests []plan.Request
 	for i := range 100 {
 		requests = append(requests, plan.Request{Due: time.Duration(i) * time.Second, InputTokens: 10, OutputTokens: 1})
 	}
-	if w := BusiestWindow(requests, time.Second); w != (Window{}) {
+	if w := BusiestWindow(requests, time.Second, false); w != (Window{}) {
 		t.Errorf("got %+v", w)
 	}
-	if w := BusiestWindow(requests, 30*time.Second); w.Length() != 30*time.Second {
+	if w := BusiestWindow(requests, 30*time.Second, false); w.Length() != 30*time.Second {
 		t.Errorf("half a minute: got %+v", w)
 	}
 }

@@ -259,7 +259,7 @@ func repeats(requests []plan.Request) bool {
 // short is the largest rate of the busiest minute by two draws, and what steps reached a little above it, in the whole window.
 func short(ctx context.Context, whole capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
 	q := whole
-	if w := capacity.BusiestWindow(q.Window, shortWindow); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
+	if w := capacity.BusiestWindow(q.Window, shortWindow, q.Mode == "sessions"); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
 		q.Window, q.Length = w.Cut(q.Window, q.Mode == "sessions"), w.Length()
 	}
 	perScale := float64(len(q.Window)) / q.Length.Seconds()

@@ -61,6 +61,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DOCS", docs)
 			sim, sim2 := startSimulator(e, ""), startSimulator(e, "")
 			e.Setenv("SIM_OTHER", startSimulator(e, "other"))
+			e.Setenv("SIM_GUESS", startSimulator(e, "", func(c *vllmsim.Config) { c.Drafts, c.Acceptance = 3, 0.7 }))
 			e.Setenv("SIM", sim)
 			e.Setenv("SIM2", sim2)
 			startRouters(e, sim, sim2)
@@ -125,12 +126,15 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 var simulated = sync.OnceValues(func() (vllmsim.Config, error) { return send.SimulatorOf(context.Background(), send.DemoDeployment) })
 
 // startSimulator serves it, under a name of its own if there is one.
-func startSimulator(e *testscript.Env, name string) string {
+func startSimulator(e *testscript.Env, name string, set ...func(*vllmsim.Config)) string {
 	config, err := simulated()
 	if err != nil {
 		panic(err)
 	}
 	config.Model = cmp.Or(name, config.Model)
+	for _, one := range set {
+		one(&config)
+	}
 	server, url, err := startServer(config)
 	if err != nil {
 		panic(err)

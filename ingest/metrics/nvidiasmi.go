@@ -3,6 +3,7 @@ package metrics
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/ingest/read"
@@ -83,13 +84,16 @@ func readNvidiaSMI(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// smiCell also reads flags (1 and 0) and performance states: P8 is 8.
+// smiCell also reads flags (1 and 0), bits (0x0000000000000004) and performance states: P8 is 8.
 func smiCell(text, unit string) (float64, bool, string) {
 	switch text {
 	case "Active", "Enabled", "Yes":
 		return 1, false, ""
 	case "Not Active", "Disabled", "No":
 		return 0, false, ""
+	}
+	if bits, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32); err == nil && strings.HasPrefix(text, "0x") {
+		return float64(bits), false, ""
 	}
 	if len(text) > 1 && text[0] == 'P' && text[1] >= '0' && text[1] <= '9' {
 		text = text[1:]
@@ -132,8 +136,8 @@ var smiLabels = map[string]string{"gpu": "gpu", "gpu_idx": "gpu", "index": "gpu"
 
 // smiWords are columns of words, which make no samples.
 var smiWords = []string{"driver_version", "serial", "gpu_serial", "vbios_version", "compute_mode", "compute_cap", "persistence_mode", "count", "display_mode",
-	"display_active", "accounting.mode", "ecc.mode.current", "ecc.mode.pending", "mig.mode.current", "mig.mode.pending", "clocks_event_reasons.active",
-	"clocks_throttle_reasons.active", "clocks_event_reasons.supported", "clocks_throttle_reasons.supported"}
+	"display_active", "accounting.mode", "ecc.mode.current", "ecc.mode.pending", "mig.mode.current", "mig.mode.pending", "clocks_event_reasons.supported",
+	"clocks_throttle_reasons.supported"}
 
 // head settles which column is what; it comes again every few lines.
 func (s *smi) head(names []string) {

@@ -24,6 +24,11 @@ type Config struct {
 	IsAsync bool
 	Submit  time.Duration
 
+	// Drafts are tokens that each decoding sequence has guessed ahead in a step; each is kept with a chance of Acceptance, where those before it were.
+	// Virtual time knows no drafts: it takes several steps of decoding at once.
+	Drafts     int
+	Acceptance float64
+
 	Frontend Frontend // between the engine and its clients; none by default
 
 	// StepTime is how long one step lasts. It is called from one goroutine only.
@@ -41,6 +46,7 @@ func (c *Config) SetBlockSize(tokens int) { c.KVBlocks, c.BlockSize = c.KVTokens
 // prefill adds matrix work per token and attention work per query-key pair.
 type Step struct {
 	DecodeSequences int     // sequences that decode, one token each
+	Drafts          int     // tokens that each of them has guessed ahead, which the step checks
 	ContextTokens   int64   // sum of the decoding sequences' contexts, tokens
 	WindowTokens    int64   // the same with each context cut at Config.SlidingWindow; equal to ContextTokens without one
 	PrefillTokens   int     // uncached prompt tokens computed in this step
@@ -64,7 +70,7 @@ func (c Config) WithDefaults() (Config, error) {
 		value, min int
 	}{
 		{"MaxModelLen", c.MaxModelLen, 2}, {"MaxNumSeqs", c.MaxNumSeqs, 1}, {"MaxNumBatchedTokens", c.MaxNumBatchedTokens, 1},
-		{"BlockSize", c.BlockSize, 1}, {"KVBlocks", c.KVBlocks, 1}, {"SlidingWindow", c.SlidingWindow, 0},
+		{"BlockSize", c.BlockSize, 1}, {"KVBlocks", c.KVBlocks, 1}, {"SlidingWindow", c.SlidingWindow, 0}, {"Drafts", c.Drafts, 0},
 	} {
 		if f.value < f.min {
 			return c, fmt.Errorf("simulator: %s is %d, must be at least %d", f.name, f.value, f.min)
@@ -73,6 +79,8 @@ func (c Config) WithDefaults() (Config, error) {
 	switch {
 	case c.MaxNumBatchedTokens < c.MaxNumSeqs:
 		return c, fmt.Errorf("simulator: MaxNumBatchedTokens %d is below MaxNumSeqs %d", c.MaxNumBatchedTokens, c.MaxNumSeqs)
+	case c.MaxNumBatchedTokens <= c.Drafts:
+		return c, fmt.Errorf("simulator: MaxNumBatchedTokens %d leaves no room for %d drafts of a sequence", c.MaxNumBatchedTokens, c.Drafts)
 	case c.KVBlocks*c.BlockSize < c.MaxModelLen:
 		return c, fmt.Errorf("simulator: %d KV blocks of %d tokens cannot hold one request of MaxModelLen %d", c.KVBlocks, c.BlockSize, c.MaxModelLen)
 	}

@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // The scheduler follows vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py):
 // there are no separate prefill and decode phases. A step has a budget of
@@ -25,6 +28,7 @@ type Sequence struct {
 	Owner    any    // the caller's
 
 	Generated   int // tokens so far
+	Yielded     int // of these, in the last step: several where guesses were kept
 	Cached      int // prompt tokens found in the cache when first admitted; -1 before
 	Preemptions int
 	Recomputed  int  // tokens computed again after preemptions
@@ -78,6 +82,7 @@ type Scheduler struct {
 	running []*Sequence // in order of admission
 	waiting []*Sequence
 	scratch []*Sequence // of the batch: schedule and complete take turns
+	chance  *rand.Rand  // whether a guess is kept
 	spare   [][]int32   // lists of blocks whose sequence has ended, to be used again
 	head    lookup      // of the sequence that waits longest
 }
@@ -91,7 +96,7 @@ type lookup struct {
 
 // NewScheduler takes settings that WithDefaults has completed.
 func NewScheduler(cfg Config) *Scheduler {
-	return &Scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks)}
+	return &Scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks), chance: rand.New(rand.NewPCG(1, 1))}
 }
 
 // Add lets a sequence wait behind the others.
@@ -129,7 +134,7 @@ func (s *Scheduler) Schedule() Batch {
 	for i := 0; i < len(s.running) && budget > 0; i++ {
 		q := s.running[i]
 		n := min(q.tokens()-q.computed, budget)
-		if !s.makeRoom(q, n, &b) {
+		if !s.makeRoom(q, n+s.drafts(q, n), &b) {
 			break
 		}
 		budget -= s.plan(&b, q, n)
@@ -138,6 +143,22 @@ func (s *Scheduler) Schedule() Batch {
 		s.admit(&b, budget)
 	}
 	return b
+}
+
+// drafts are the tokens that a step checks for q beside the n that it is given: those guessed ahead, where it decodes, as far as its answer goes.
+func (s *Scheduler) drafts(q *Sequence, n int) int {
+	if n > 1 || q.Generated == 0 {
+		return 0
+	}
+	return min(s.cfg.Drafts, q.Output-q.Generated-1)
+}
+
+// kept is how many of q's guesses were right.
+func (s *Scheduler) kept(q *Sequence) (n int) {
+	for n < s.drafts(q, q.planned) && s.chance.Float64() < s.cfg.Acceptance {
+		n++
+	}
+	return n
 }
 
 // makeRoom finds blocks for n more tokens of q by preempting from the end of
@@ -315,6 +336,7 @@ func (s *Scheduler) plan(b *Batch, q *Sequence, n int) int {
 	if q.isDecoding() {
 		context := int64(q.computed + 1)
 		b.Step.DecodeSequences++
+		b.Step.Drafts = s.cfg.Drafts
 		b.Step.ContextTokens += context
 		if w := int64(s.cfg.SlidingWindow); w > 0 {
 			context = min(context, w)
@@ -326,7 +348,7 @@ func (s *Scheduler) plan(b *Batch, q *Sequence, n int) int {
 		b.Step.PrefillPairs += float64(n)*float64(q.computed) + float64(n)*float64(n)/2
 	}
 	s.remember(q, q.computed+n)
-	return n
+	return n + s.drafts(q, n)
 }
 
 // remember offers q's newly filled blocks to the prefix cache.
@@ -339,7 +361,7 @@ func (s *Scheduler) remember(q *Sequence, tokens int) {
 	}
 }
 
-// Complete ends the step and returns the sequences that have one more token.
+// Complete ends the step and returns the sequences that have one more token, or several where guesses were kept.
 // Those whose output is complete have left, and their blocks are free.
 func (s *Scheduler) Complete(b Batch) []*Sequence {
 	s.scratch = b.sequences
@@ -353,7 +375,9 @@ func (s *Scheduler) Complete(b Batch) []*Sequence {
 		if q.computed < q.tokens() {
 			continue // more prompt to compute
 		}
-		q.Generated++
+		q.Yielded = 1 + s.kept(q)
+		q.computed += q.Yielded - 1
+		q.Generated += q.Yielded
 		yielded = append(yielded, q)
 		if q.Generated == q.Output {
 			isAnyDone = true

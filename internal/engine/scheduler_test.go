@@ -271,6 +271,40 @@ func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
 	}
 }
 
+// A prompt brings one token. Of three guesses at a chance of 1 all are kept: four tokens a step, and what is left of the answer in the last; at 0 none is. A guess
+// takes a place in the budget, and the step knows of it.
+func TestGuessesAreKeptByTheirChance(t *testing.T) {
+	for chance, want := range map[float64][]int{0: {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 1: {1, 4, 4, 1}} {
+		c := smallEngine()
+		c.Drafts, c.Acceptance = 3, chance
+		r := newRig(t, c)
+		q := r.add(ids(1, 20), 10)
+		var got []int
+		for !q.IsGone {
+			b, _ := r.step()
+			got = append(got, q.Yielded)
+			if guessed := q.Generated > 1 || q.IsGone; guessed && b.Step.Drafts != 3 {
+				t.Errorf("at %v a step that decodes has %d guesses, want 3", chance, b.Step.Drafts)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at a chance of %v: %v tokens a step, want %v", chance, got, want)
+		}
+	}
+	c := smallEngine()
+	c.Drafts, c.Acceptance = 3, 0.7
+	r := newRig(t, c)
+	q := r.add(ids(1, 20), 4000)
+	steps := 0
+	for ; !q.IsGone; steps++ {
+		r.step()
+	}
+	// 1 + 0.7 + 0.49 + 0.343 tokens a step (macros.accepted_per_step).
+	if mean := 4000 / float64(steps); math.Abs(mean-2.533) > 0.1 {
+		t.Errorf("%.3f tokens a step, want 2.533", mean)
+	}
+}
+
 func TestPrefixCacheFindsWholeBlocksBelowTheLastToken(t *testing.T) {
 	c := smallEngine()
 	c.BlockSize = 16

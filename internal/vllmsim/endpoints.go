@@ -83,6 +83,9 @@ func (s *Server) serverInfo(r *http.Request) any {
 		"scheduler_config": map[string]any{"max_num_seqs": c.MaxNumSeqs, "max_num_batched_tokens": c.MaxNumBatchedTokens, "stream_interval": c.StreamInterval,
 			"enable_chunked_prefill": true, "policy": "fcfs"},
 	}
+	if c.Drafts > 0 {
+		config["speculative_config"] = map[string]any{"method": "simulated", "num_speculative_tokens": c.Drafts}
+	}
 	if c.Fixed != nil {
 		config["fixed"] = map[string]float64{"ttft_s": c.Fixed.TTFT.Seconds(), "tpot_s": c.Fixed.TPOT.Seconds()}
 	}

@@ -105,6 +105,7 @@ func (s *Server) exposition() []byte {
 	defer s.metrics.mu.Unlock()
 	p.state(s.metrics)
 	p.counts(s.metrics)
+	p.drafts(s.metrics, s.cfg.Drafts)
 	p.histograms(s.metrics)
 	p.cacheConfig(s.cfg.Config)
 	p.requests(s.metrics)
@@ -163,6 +164,16 @@ func (p *page) counts(m *metrics) {
 	p.counter("vllm:admission_rejections", "Number of admission attempts rejected by a queue limit, by reason.",
 		series{`model_name="` + p.model + `",reason="max_num_queued_reqs"`, float64(m.rejections)},
 		series{`model_name="` + p.model + `",reason="max_num_queued_tokens"`, 0})
+}
+
+// drafts are counted by a server that speculates alone.
+func (p *page) drafts(m *metrics, each int) {
+	if each == 0 {
+		return
+	}
+	p.counter("vllm:spec_decode_num_drafts", "Number of spec decoding drafts.", p.one(float64(m.drafts)))
+	p.counter("vllm:spec_decode_num_draft_tokens", "Number of draft tokens.", p.one(float64(m.drafts*uint64(each))))
+	p.counter("vllm:spec_decode_num_accepted_tokens", "Number of accepted tokens.", p.one(float64(m.acceptedTokens)))
 }
 
 func (p *page) histograms(m *metrics) {

@@ -211,7 +211,7 @@ func (p *pacer) count(x *paced, n int, now time.Duration) {
 			gaps--
 		}
 		for range gaps {
-			m.gap((now - before.last) / time.Duration(gaps))
+			m.gap((now-before.last)/time.Duration(gaps), 1)
 		}
 		if x.made+k == c.tokens {
 			q := &output{Sequence: engine.Sequence{Prompt: len(c.prompt.ids), Generated: c.tokens}, stream: st, choice: i, times: x.times}

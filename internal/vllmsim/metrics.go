@@ -20,6 +20,7 @@ type metrics struct {
 	cachedTokens              uint64 // of these
 	generationTokens          uint64
 	rejections                uint64
+	drafts, acceptedTokens    uint64 // rounds of guessing, and the guesses that were kept
 	success                   map[finishReason]uint64
 
 	requestPrompt, requestGeneration, requestMaxGeneration, requestMaxTokens *histogram
@@ -94,9 +95,9 @@ func (m *metrics) firstToken(prompt, cached int, ttft time.Duration) {
 	m.ttft.observe(ttft.Seconds())
 }
 
-// gap counts any later token; mu is held.
-func (m *metrics) gap(d time.Duration) {
-	m.generationTokens++
+// gap counts any later tokens, which come together; mu is held.
+func (m *metrics) gap(d time.Duration, tokens int) {
+	m.generationTokens += uint64(tokens)
 	m.itl.observe(d.Seconds())
 }
 

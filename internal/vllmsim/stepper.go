@@ -42,6 +42,7 @@ type stepper struct {
 type delivery struct {
 	stream *stream
 	choice int
+	tokens int
 	finish finishReason
 	cached int
 	times  sequenceTimes
@@ -342,7 +343,7 @@ func (e *stepper) finish(b engine.Batch, end time.Time) {
 // deliver hands a step's tokens to their streams, each of which then writes once. Outputs of one stream follow each other.
 func deliver(tokens []delivery) {
 	for i, d := range tokens {
-		d.stream.deliver(d.choice, 1, d.finish, d.cached, d.times)
+		d.stream.deliver(d.choice, d.tokens, d.finish, d.cached, d.times)
 		if i+1 == len(tokens) || tokens[i+1].stream != d.stream {
 			d.stream.flush()
 		}
@@ -354,13 +355,17 @@ func deliver(tokens []delivery) {
 // prompt counts as a whole in the step of its first token. The metrics' lock is
 // held.
 func (e *stepper) yield(q *output, now time.Duration) int {
-	m, tokens := e.server.metrics, 1
+	m, tokens := e.server.metrics, q.Yielded
 	if q.Generated == 1 {
 		q.times.first = now
 		m.firstToken(q.Prompt, q.Cached, now-q.stream.began)
 		tokens += q.Prompt - max(q.Cached, 0)
 	} else {
-		m.gap(now - q.times.last)
+		m.gap(now-q.times.last, q.Yielded)
+		if e.server.cfg.Drafts > 0 {
+			m.drafts++
+			m.acceptedTokens += uint64(q.Yielded - 1)
+		}
 	}
 	q.times.last = now
 	finish := finishReason("")
@@ -370,7 +375,7 @@ func (e *stepper) yield(q *output, now time.Duration) int {
 		m.finished(q, finish, now)
 		e.forget(q.stream)
 	}
-	e.yielded = append(e.yielded, delivery{q.stream, q.choice, finish, max(q.Cached, 0), q.times})
+	e.yielded = append(e.yielded, delivery{q.stream, q.choice, q.Yielded, finish, max(q.Cached, 0), q.times})
 	return tokens
 }
 

@@ -35,3 +35,9 @@ create macro macros.mean_inverse(y_begin, y_end) as
 create macro macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, late_s) as
     tpot_s + coalesce(late_s, 0) / decode_tokens < 0.98e0 * floor_tpot_s
     and (floor_tpot_s - tpot_s) * decode_tokens > 10e-3;
+
+-- How many requests of a run may be below the floor: 1 in a hundred, and one of ten or more, for a single stream that the client read in lumps tells
+-- nothing of a deployment.
+--   select macros.most_below_floor(47)
+create macro macros.most_below_floor(completed) as
+    case when completed < 10 then 0 else greatest(1, 1e-2 * completed) end;

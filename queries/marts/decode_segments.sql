@@ -1,7 +1,7 @@
 -- One row per stretch of a run in which the same requests of one server decode: between two instants at which a request brings its
 -- first or its last token, or at which a second starts.
 --
--- Every request that streamed counts, failed or not: it took its share of the steps. A request grows at its own average rate. At the
+-- Every request that streamed counts, failed or not, unless its class asks for another model: it took its share of the steps. A request grows at its own average rate. At the
 -- start of a stretch its context is half a token below the count, because a step reads what was there at its start: over a step this
 -- is right on average. Costs are of one step, and null if the run's deployment is not known or nothing decodes.
 -- If data parallelism puts several engines behind one address, they are assumed to share its requests evenly: batch and contexts are
@@ -55,6 +55,7 @@ streams as (
         and uncounted.seq = requests.seq
     left join staging.deployments on deployments.run_id = requests.run_id
     where requests.first_token_s is not null
+        and not requests.is_unpredicted
 ),
 
 -- A context is a line over time: offset + token_per_s * t. Where it meets the

@@ -58,8 +58,9 @@ priced as (
         case when own.price_per_gpu_hour is not null then 'SLO' else prices.label end as price_from
     from outcomes
     inner join staging.slo_objectives as own on own.run_id = outcomes.run_id and own.objective = 1
+    inner join staging.runs on runs.run_id = outcomes.run_id
     left join staging.deployments on deployments.run_id = outcomes.run_id
-    left join macros.prices() as prices on prices.gpu = deployments.gpu and prices.place = 1
+    left join macros.prices() as prices on prices.gpu = coalesce(deployments.gpu, runs.gpu) and prices.place = 1
 )
 
 select

@@ -1,5 +1,5 @@
 -- One row per run and class of its requests, and one of all of a run together: the 99th percentile of the gaps between tokens compared with
--- what the model predicts for the steps that the run made. Failed requests and warm-up are left out of what is measured.
+-- what the model predicts for the steps that the run made. Failed requests, warm-up and classes that ask for another model are left out.
 --
 -- A step that only decodes takes its predicted time at the batch it had; one that also carries a chunk of a prompt takes longer, and every
 -- request that decodes sees it. The prediction is the time that one in a hundred gaps exceeds: if more steps than that carry a
@@ -29,14 +29,16 @@ with known as (
 
 lengths as (
     select
-        run_id,
-        grouping(class) = 1 as is_all,
-        class,
-        gap_us,
-        sum(gaps) as gaps,
-        sum(sum(gaps)) over (partition by run_id, grouping(class), class order by gap_us) as not_above
-    from staging.gap_counts
-    group by grouping sets ((run_id, gap_us), (run_id, class, gap_us))
+        counts.run_id,
+        grouping(counts.class) = 1 as is_all,
+        counts.class,
+        counts.gap_us,
+        sum(counts.gaps) as gaps,
+        sum(sum(counts.gaps)) over (partition by counts.run_id, grouping(counts.class), counts.class order by counts.gap_us) as not_above
+    from staging.gap_counts as counts
+    inner join staging.runs on runs.run_id = counts.run_id
+        and coalesce(runs.class_models[counts.class] = runs.served_model, true)
+    group by grouping sets ((counts.run_id, counts.gap_us), (counts.run_id, counts.class, counts.gap_us))
 ),
 
 measured as (

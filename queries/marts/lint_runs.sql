@@ -100,9 +100,11 @@ starts as (
 select
     run_id,
     'no_prediction' as rule,
-    'GPU or model is not known: the time per token stands beside nothing' as found
+    case when is_draft then 'GPU or model is not known' else 'its server runs with ' || unmodelled || ', which is not modelled' end
+    || ': the time per token stands beside nothing' as found
 from runs
 where is_draft
+    or unmodelled is not null
 union all
 select
     run_id,

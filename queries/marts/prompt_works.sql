@@ -1,4 +1,4 @@
--- One row per request whose first token came: the work of its prompt, at the batch that decoded at the same time.
+-- One row per request whose first token came, of the run's own model: the work of its prompt, at the batch that decoded at the same time.
 --
 -- Predictions are null without a known deployment. Uncached tokens are the prompt's tokens less those that the server reports as cached; if it
 -- does not report any, none are. Two prompts in one step are costed separately.
@@ -31,6 +31,7 @@ with prompts as (
             as uncached_tokens
     from staging.requests
     where requests.first_token_s is not null
+        and not requests.is_unpredicted
 ),
 
 -- The batch is that of the stretch that ends with this first token.

@@ -40,6 +40,7 @@ with runs as (
             {'kind': 'server', 'setting': 'simulates', 'value': simulates},
             {'kind': 'server', 'setting': 'engine', 'value': coalesce(engine, server_engine)},
             {'kind': 'server', 'setting': 'class_models', 'value': class_models::varchar},
+            {'kind': 'server', 'setting': 'routing', 'value': routing},
             {'kind': 'server', 'setting': 'servers', 'value': len(endpoints)::varchar},
             {'kind': 'client', 'setting': 'plan', 'value': plan_fingerprint[:8]},
             {'kind': 'client', 'setting': 'seed', 'value': seed::varchar},

@@ -24,6 +24,7 @@
 -- is_simulated             measured on a simulated server, or rehearsed
 -- origin                   'measured', 'simulated' or 'rehearsed'
 -- is_draft                 GPU or model is not known: shown, not compared
+-- unmodelled               what its server runs with and no model here has, as 'LoRA': not compared with a prediction; null: nothing
 -- base_url                 the server that was asked
 -- endpoint                 the path on it
 -- served_model             the name that the server serves the model under
@@ -241,9 +242,9 @@ verdicts as (
             when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || coalesce(runs.stop_reason, 'it does not say why')
             when runs.client_limit is not null then runs.client_limit
             -- Before failures, because nothing can be judged about a deployment that is not the one that was named.
-            when gaps.below_floor > 1e-2 * counts.completed
+            when gaps.below_floor > macros.most_below_floor(counts.completed)
                 then macros.count_text(gaps.below_floor) || ' of ' || macros.counted(gaps.with_floor, 'request')
-                    || ' were faster than ' || runs.gpu || ' memory allows: '
+                    || case when gaps.below_floor = 1 then ' was' else ' were' end || ' faster than ' || runs.gpu || ' memory allows: '
                     || case
                         when gaps.below_floor <= gaps.with_floor / 2 then ''
                         when runs.environment_source = 'server' then 'this is not the deployment that the server names; '
@@ -313,6 +314,7 @@ select
     runs.is_simulated,
     runs.origin,
     runs.is_draft,
+    runs.unmodelled,
     runs.base_url,
     runs.endpoint,
     runs.served_model,

@@ -12,6 +12,8 @@
 -- p50_ttft_from_due_s, p99_ttft_from_due_s     time to first token from due, seconds; p99 null below 100 samples
 -- p50_tpot_s, p99_tpot_s                       time per token after the first, seconds
 -- p50_e2e_from_due_s, p99_e2e_from_due_s       whole answer from due, seconds
+-- slowdown_ratio      median over its requests of measured / predicted time per token (marts.tpot_gap); null of any model but the run's own, as the
+--                     run's deployment says nothing of it
 with per_model as (
     select
         requests.run_id,
@@ -23,9 +25,11 @@ with per_model as (
         count(requests.tpot_s) filter (where requests.is_success) as with_tpot,
         quantile_cont(requests.ttft_from_due_s, [0.5, 0.99]) filter (where requests.is_success) as ttft,
         quantile_cont(requests.tpot_s, [0.5, 0.99]) filter (where requests.is_success) as tpot,
-        quantile_cont(requests.e2e_from_due_s, [0.5, 0.99]) filter (where requests.is_success) as e2e
+        quantile_cont(requests.e2e_from_due_s, [0.5, 0.99]) filter (where requests.is_success) as e2e,
+        median(gaps.slowdown_ratio) as slowdown_ratio
     from staging.requests
     inner join staging.runs on runs.run_id = requests.run_id
+    left join marts.tpot_gap as gaps on gaps.run_id = requests.run_id and gaps.seq = requests.seq
     where not requests.is_warm_up
     group by
         requests.run_id,
@@ -45,6 +49,7 @@ select
     tpot[1] as p50_tpot_s,
     macros.p99_of(tpot, with_tpot) as p99_tpot_s,
     e2e[1] as p50_e2e_from_due_s,
-    macros.p99_of(e2e, completed) as p99_e2e_from_due_s
+    macros.p99_of(e2e, completed) as p99_e2e_from_due_s,
+    slowdown_ratio
 from per_model
 window of_run as (partition by run_id)

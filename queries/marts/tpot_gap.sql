@@ -1,5 +1,6 @@
 -- One row per successful request that streamed at least two tokens, not all in one chunk (warm-up left out): its time per token
--- compared with what the memory allows and with what the model predicts, at the batch and context that it really shared.
+-- compared with what the memory allows and with what the model predicts, at the batch and context that it really shared. A request of a class
+-- that asks for another model than the run's is left out: its deployment is not known (marts.served_models has it).
 --
 -- The predicted time per token is the request's decode time divided by the number of steps that the engine would have made in it
 -- (marts.decode_integrals). That is a harmonic mean, so the floor is a true bound if each step is above its own floor. Terms are weighted by
@@ -48,6 +49,7 @@ with measured as (
     from staging.requests
     where is_success
         and not is_warm_up
+        and not is_unpredicted
         and tpot_s > 0
 ),
 

@@ -1,4 +1,4 @@
--- One row per successful request (warm-up left out): its time to first token compared with what the model predicts at the
+-- One row per successful request of the run's own model (warm-up left out): its time to first token compared with what the model predicts at the
 -- batch that decoded at the same time and with the prompts that were before it.
 --
 -- The server takes prompts in the order in which they were sent, if one of max_num_seqs places is free. A place becomes free when enough of
@@ -43,6 +43,7 @@ arrived as (
         row_number() over (partition by run_id, coalesce(endpoint, '') order by sent_s, seq) as place
     from staging.requests
     where is_sent
+        and not is_unpredicted
 ),
 
 gone as (
@@ -55,6 +56,7 @@ gone as (
         ) as place
     from staging.requests
     where is_sent
+        and not is_unpredicted
 ),
 
 costs as (

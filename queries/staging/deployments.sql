@@ -1,7 +1,8 @@
 -- One row per run whose environment the bandwidth model knows, with everything that the step macros need.
 --
--- Drafts have no row, and neither do runs on a GPU, model or format that the catalogue lacks. Sizes are per GPU. "Plain" weights stay in
--- 16 bits, "packed" ones are in the weight format. Rates are reached rates, except hbm_bytes_per_s, which is the peak.
+-- Drafts have no row, and neither do runs on a GPU, model or format that the catalogue lacks, or of a server with what no model here has
+-- (staging.runs.unmodelled): a prediction would be of a server without it. Sizes are per GPU. "Plain" weights stay in 16 bits, "packed" ones
+-- are in the weight format. Rates are reached rates, except hbm_bytes_per_s, which is the peak.
 -- Kept per run.
 -- group: runs
 -- run_id                   the replay
@@ -117,3 +118,4 @@ select
 from staging.runs
 cross join lateral macros.deployment(runs.deployment) as deployment
 where macros.sharing_problem(deployment.d) is null
+    and runs.unmodelled is null

@@ -9,6 +9,8 @@
 -- session_id               requests of one session share it
 -- turn                     0-based place in the session
 -- class                    what the trace calls its kind
+-- is_unpredicted           nothing is predicted of it: its class asks for another model than the run's, whose deployment is not known, or the server
+--                          speculates, so that a token is not a step
 -- is_warm_up               left out of every quantity
 -- is_sent                  it left the client
 -- is_success               it was sent, brought tokens and did not fail
@@ -54,6 +56,7 @@ select
     requests.session_id,
     requests.turn,
     requests.class,
+    coalesce(runs.class_models[requests.class] <> runs.served_model or runs.speculative_tokens > 0, false) as is_unpredicted,
     requests.is_warm_up,
     requests.sent_s is not null as is_sent,
     requests.sent_s is not null and requests.first_token_s is not null and requests.failure is null as is_success,
@@ -111,3 +114,4 @@ select
     requests.server_engine_s,
     requests.server_recomputed_tokens
 from raw.requests
+left join staging.runs on runs.run_id = requests.run_id

@@ -39,6 +39,8 @@
 -- drain_waited_s           how long that was waited for, seconds
 -- running_before           requests that the server ran when it was asked first
 -- endpoints                base urls that were sent to
+-- speculative_tokens       guessed ahead in a step, as the server says; 0: none, or it does not say
+-- routing                  how requests are shared over several addresses; null: in turns, those of a session to one
 -- class_models             the model that a class asked for instead of served_model, by class; null: none
 -- series_id                runs of one experiment share it; null: the run stands alone, as are the next nine
 -- series_name              name of the experiment
@@ -67,6 +69,7 @@
 -- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
+-- unmodelled               techniques that its server said it runs with and no model here has, as 'KV offload, LoRA'; null: none
 -- gpus                     of all base urls together; null for a draft
 -- is_complete              the run ended by itself
 -- has_ended                it wrote its result: by itself, or stopped by the user; false while it runs and after a kill
@@ -120,7 +123,9 @@ select
         nullif((runs.document -> '$.target.base_urls')::varchar[], []),
         case when runs.document ->> '$.target.base_url' is not null then [runs.document ->> '$.target.base_url'] end
     ) as endpoints,
+    nullif(runs.document ->> '$.target.routing', '') as routing,
     (runs.document -> '$.target.models')::map(varchar, varchar) as class_models,
+    coalesce((runs.document ->> '$.effective.num_speculative_tokens')::bigint, 0) as speculative_tokens,
     nullif(runs.document ->> '$.series.id', '') as series_id,
     runs.document ->> '$.series.name' as series_name,
     runs.document ->> '$.series.hypothesis' as hypothesis,
@@ -166,6 +171,7 @@ select
     ), '') as simulates,
     nullif(runs.document ->> '$.environment.gpu', '') is null
         or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
+    nullif(runs.document ->> '$.effective.unmodelled', '') as unmodelled,
     case
         when not is_draft
             then coalesce(runs.deployment.tensor_parallel_size, 1) * coalesce(runs.deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1))

@@ -25,7 +25,8 @@ type Configuration struct {
 	ExpertParallelSize   int64   `json:"expert_parallel_size,omitempty"` // GPUs that share out whole experts; 1: each expert is cut
 	Quantization         string  `json:"quantization,omitempty"`
 	Dtype                string  `json:"dtype,omitempty"`
-	EnforceEager         *bool   `json:"enforce_eager,omitempty"` // no CUDA graphs
+	EnforceEager         *bool   `json:"enforce_eager,omitempty"`          // no CUDA graphs
+	NumSpeculativeTokens int64   `json:"num_speculative_tokens,omitempty"` // guessed ahead in a step
 	NoCustomAllReduce    *bool   `json:"disable_custom_all_reduce,omitempty"`
 	Unmodelled           string  `json:"unmodelled,omitempty"` // techniques that no model here has, as "KV offload, LoRA"
 }

@@ -55,6 +55,7 @@ func readServerArgs(c *Configuration, answer []byte) {
 	}
 	c.EnablePrefixCaching = negated(flagIn(v["disable_radix_cache"]))
 	c.EnforceEager, c.NoCustomAllReduce = flagIn(v["disable_cuda_graph"]), flagIn(v["disable_custom_all_reduce"])
+	c.NumSpeculativeTokens = countIn(v["speculative_num_draft_tokens"])
 	c.Unmodelled = unmodelledIn(v, "disaggregation_mode", "enable_hierarchical_cache", "enable_lmcache", "enable_lora", "lora_paths")
 }
 

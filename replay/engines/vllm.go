@@ -59,6 +59,9 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 				Experts  any `json:"enable_expert_parallel"`
 				NoCustom any `json:"disable_custom_all_reduce"`
 			} `json:"parallel_config"`
+			Speculative struct {
+				Tokens any `json:"num_speculative_tokens"`
+			} `json:"speculative_config"`
 			Transfer any `json:"kv_transfer_config"`
 			LoRA     any `json:"lora_config"`
 		} `json:"vllm_config"`
@@ -77,6 +80,7 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 			c.ExpertParallelSize = c.TensorParallelSize * max(c.DataParallelSize, 1)
 		}
 	}
+	c.NumSpeculativeTokens = countIn(v.Speculative.Tokens)
 	c.EnforceEager, c.NoCustomAllReduce = flagIn(v.Model.Eager), flagIn(v.Parallel.NoCustom)
 	c.Unmodelled = unmodelledIn(map[string]any{"kv_transfer_config": v.Transfer, "lora_config": v.LoRA, "kv_offloading_size": v.Cache["kv_offloading_size"]},
 		"kv_transfer_config", "kv_offloading_size", "lora_config")

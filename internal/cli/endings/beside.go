@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
@@ -35,6 +37,7 @@ func arms(done []experiment.Done) (all []arm) {
 // server. Of rows that differ in what is sent nothing is said. Rows that got other tokens for the same plan are refused.
 func beside(ctx context.Context, db *sql.DB, file experiment.File, done []experiment.Done) (said []string, err error) {
 	all := arms(done)
+	isOfAddresses := len(file.Varied()) == 1 && file.Varied()[0] == "base-url"
 	for i := 1; i < len(all); i++ {
 		var before, after []string
 		for repeat := range file.Repeats {
@@ -43,6 +46,13 @@ func beside(ctx context.Context, db *sql.DB, file experiment.File, done []experi
 			}
 		}
 		if len(before) == 0 {
+			if isOfAddresses {
+				why, err := whyUnusable(ctx, db, done, 0, i)
+				if err != nil {
+					return nil, err
+				}
+				said = append(said, fmt.Sprintf("%s beside %s: not compared, no repeat has a usable run of both: %s", all[i].name, all[0].name, why))
+			}
 			continue
 		}
 		comparison, err := analysis.Compare(ctx, db, before, after)
@@ -61,8 +71,10 @@ func beside(ctx context.Context, db *sql.DB, file experiment.File, done []experi
 	if len(said) == 0 {
 		return nil, nil
 	}
-	isOfAddresses := len(file.Varied()) == 1 && file.Varied()[0] == "base-url"
 	for _, a := range all {
+		if len(a.runs) == 0 {
+			continue
+		}
 		text, err := a.routing(ctx, db, isOfAddresses)
 		if err != nil {
 			return nil, err
@@ -70,6 +82,28 @@ func beside(ctx context.Context, db *sql.DB, file experiment.File, done []experi
 		said = append(said, a.name+": "+text)
 	}
 	return said, nil
+}
+
+// whyUnusable says of the first unusable run of each of these rows what is wrong with it.
+func whyUnusable(ctx context.Context, db *sql.DB, done []experiment.Done, rows ...int) (string, error) {
+	var reasons []string
+	for _, row := range rows {
+		place := slices.IndexFunc(done, func(d experiment.Done) bool {
+			return d.Row == row && (d.Outcome == experiment.Invalid || d.Outcome == experiment.NotTakenIn)
+		})
+		if place < 0 {
+			continue
+		}
+		reason := "its run is not in the warehouse"
+		if done[place].Outcome == experiment.Invalid {
+			err := db.QueryRowContext(ctx, "select coalesce(any_value(invalid_reason), 'it has no requests') from marts.runs where run_id = ?", done[place].RunID).Scan(&reason)
+			if err != nil {
+				return "", err
+			}
+		}
+		reasons = append(reasons, done[place].Value+": "+reason)
+	}
+	return strings.Join(reasons, "; "), nil
 }
 
 // routing is what the runs of an arm got, and over which replicas. saysUnknown has it say so where nobody knows the replicas.

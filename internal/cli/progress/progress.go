@@ -36,7 +36,7 @@ func Replay(w io.Writer, mode string, judge *Judge) (redrawn func(replay.Progres
 
 // replayForms are the same figures in more and in fewer words, and in each the most important first: a terminal shows the first form that fits
 // it. TPOT and requests/s are those of the last second; the prediction is for the requests in flight now. TTFT and late are 99th percentiles since
-// the start. slo is how the SLO stands; empty: nothing is known.
+// the start. slo is how the SLO stands; empty: nothing is known. Clocks of GPUs that are held down come right after it.
 func replayForms(p replay.Progress, mode, slo string) [][]string {
 	left := timeLeft(p, mode)
 	late := show.Duration(p.LateP99.Seconds())
@@ -46,6 +46,10 @@ func replayForms(p replay.Progress, mode, slo string) [][]string {
 	}
 	tokens, open := show.Figures(p.OutputTokensPer)+" tokens/s", show.Count(p.InFlight)
 	rate, ttft, briefTTFT := show.Figures(p.SentPerS)+"/s", "", ""
+	throttled, briefThrottled := "", ""
+	if p.Throttled != "" {
+		throttled, briefThrottled = "clocks held down: "+p.Throttled, "clocks held down"
+	}
 	met, _, _ := strings.Cut(strings.TrimSuffix(slo, " so far"), ":") // the objectives that are missed have no room
 	if p.TTFTP99 > 0 {
 		ttft, briefTTFT = "p99 TTFT "+show.Duration(p.TTFTP99.Seconds()), "TTFT "+briefTime(p.TTFTP99)
@@ -60,9 +64,9 @@ func replayForms(p replay.Progress, mode, slo string) [][]string {
 		return fields
 	}
 	counts := show.Count(p.Sent) + "/" + show.Count(p.Planned) + " sent"
-	head := append([]string{left}, append(failedIfAny, met)...)
+	head := append([]string{left}, append(failedIfAny, met, briefThrottled)...)
 	return [][]string{
-		form([]string{shortTime(p.Elapsed) + " passed", left, failed, slo}, tpot(p, "TPOT %s (predicted %s)", " "), ttft, counts, rate, "p99 late "+late, open+" in flight", tokens),
+		form([]string{shortTime(p.Elapsed) + " passed", left, failed, slo, throttled}, tpot(p, "TPOT %s (predicted %s)", " "), ttft, counts, rate, "p99 late "+late, open+" in flight", tokens),
 		form(head, rate, open+" in flight", ttft, tpot(p, "TPOT %s (predicted %s)", " "), "p99 late "+late, counts),
 		form(head, rate, open+" in flight", ttft, tpot(p, "TPOT %s (predicted %s)", ""), "p99 late "+late),
 		form(head, brief(p.SentPerS)+"/s", open+" open", briefTTFT, tpot(p, "TPOT %s (pred. %s)", ""), "late "+briefTime(p.LateP99)),

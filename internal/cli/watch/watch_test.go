@@ -76,7 +76,7 @@ func TestThePageShowsTheFiguresOfTheMoment(t *testing.T) {
 		judge.Watch()(w)
 	}
 	now := replay.Progress{PlanDuration: 30 * time.Second, Planned: 300, LateP50: 50 * time.Microsecond, LateP99: 2 * time.Millisecond, TTFTP50: 80 * time.Millisecond,
-		TTFTP99: 120 * time.Millisecond, InFlight: 12, PredictedTPOT: 8 * time.Millisecond}
+		TTFTP99: 120 * time.Millisecond, InFlight: 12, PredictedTPOT: 8 * time.Millisecond, Throttled: "GPU 3 by heat since 12s"}
 	for second := 1; second <= 20; second++ {
 		now.Elapsed, now.Sent, now.TPOT = time.Duration(second)*time.Second, int64(8*second), 9*time.Millisecond
 		if second > 10 {
@@ -92,7 +92,7 @@ func TestThePageShowsTheFiguresOfTheMoment(t *testing.T) {
 		t.Errorf("status %d, %v", status, header)
 	}
 	for _, want := range []string{"a &lt;plan&gt;", "20s passed of 30s: 200 of 300 requests sent.", `<dd class="v">12.0</dd><dd>10.0 asked</dd>`, `<dd class="v">2.00 ms</dd><dd>p50 0.0500 ms</dd>`,
-		`<dd class="v">120 ms</dd><dd>p50 80.0 ms</dd>`, `<dd class="v">9.00 ms</dd><dd>8.00 ms predicted</dd>`, `<dt>In flight</dt><dd class="v">12</dd>`,
+		`<dd class="v">120 ms</dd><dd>p50 80.0 ms</dd>`, `<dd class="v">9.00 ms</dd><dd>8.00 ms predicted</dd>`, `<dt>In flight</dt><dd class="v">12</dd>`, `GPU clocks are held down</span>: GPU 3 by heat since 12s.`,
 		`p50 TTFT</th><td class="r">197 ms</td>`, `<td class="r">200 ms</td><td class="r">1 of 3</td><td><span class="good">`, `<td class="r">25.0 %</td><td class="r">10.0 %</td><td class="r">1 of 4</td><td><span class="bad">`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)

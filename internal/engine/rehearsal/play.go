@@ -108,7 +108,7 @@ type player struct {
 	over     func(*Request) error
 	schedule *schedule.Schedule
 	engines  []*engine.Server
-	router   router
+	router   Router
 	content  contents
 
 	next   func() (plan.Request, error, bool)
@@ -152,7 +152,7 @@ func newPlayer(s Settings, over func(*Request) error) (*player, error) {
 		}
 		p.engines = append(p.engines, engine)
 	}
-	p.router = router{routing: s.Routing, engines: p.engines}
+	p.router = Router{Routing: s.Routing, Replicas: len(p.engines), Load: func(i int) int { return p.engines[i].Load() }}
 	return p, nil
 }
 
@@ -198,7 +198,7 @@ func (p *player) send() {
 	for t := p.schedule.Release(p.now); t != nil; t = p.schedule.Release(p.now) {
 		f := t.Owner.(*flight)
 		f.job = engine.Job{Prompt: t.Req.InputTokens, Output: t.Req.OutputTokens, Content: p.content.of(t), Owner: f}
-		f.replica = p.router.pick(t.Req)
+		f.replica = p.router.Pick(t.Req)
 		if err := p.engines[f.replica].Fits(&f.job); err != nil {
 			p.refused(f, err)
 			continue

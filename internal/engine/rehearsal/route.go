@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"tidemark/internal/engine"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
@@ -25,45 +24,49 @@ const (
 	mostMatched = 64 // replicas that are told apart
 )
 
-type router struct {
-	routing string
-	engines []*engine.Server
-	turn    int
-	sent    map[uint64]uint64 // of each block the replicas that it was sent to, as bits
+// Router says which replica a request goes to: of a rehearsal, and of a replay over several addresses.
+type Router struct {
+	Routing  string
+	Replicas int
+	Load     func(replica int) int // its requests, running and waiting
+
+	turn int
+	sent map[uint64]uint64 // of each block the replicas that it was sent to, as bits
 }
 
-func (r *router) pick(req plan.Request) int {
+// Pick is called once for each request, in the order in which they are sent.
+func (r *Router) Pick(req plan.Request) int {
 	switch {
-	case len(r.engines) == 1:
+	case r.Replicas == 1:
 		return 0
-	case r.routing == LeastLoaded:
+	case r.Routing == LeastLoaded:
 		return r.least(^uint64(0))
-	case r.routing == Prefix && len(req.Blocks) > 0:
+	case r.Routing == Prefix && len(req.Blocks) > 0:
 		return r.byPrefix(req.Blocks)
 	case req.Session != "":
-		return int(splitmix.Hash(req.Session) % uint64(len(r.engines)))
+		return int(splitmix.Hash(req.Session) % uint64(r.Replicas))
 	}
 	r.turn++
-	return (r.turn - 1) % len(r.engines)
+	return (r.turn - 1) % r.Replicas
 }
 
 // least is the least loaded of some replicas, as bits. Replicas beyond the last bit are always among them.
-func (r *router) least(of uint64) int {
+func (r *Router) least(of uint64) int {
 	best := -1
-	for i, engine := range r.engines {
-		if (i >= mostMatched || of>>i&1 == 1) && (best < 0 || engine.Load() < r.engines[best].Load()) {
+	for i := range r.Replicas {
+		if (i >= mostMatched || of>>i&1 == 1) && (best < 0 || r.Load(i) < r.Load(best)) {
 			best = i
 		}
 	}
 	return best
 }
 
-func (r *router) byPrefix(blocks []uint64) int {
+func (r *Router) byPrefix(blocks []uint64) int {
 	if r.sent == nil {
 		r.sent = map[uint64]uint64{}
 	}
 	to := r.least(^uint64(0))
-	if having, matched := r.longest(blocks); float64(matched) >= matchShare*float64(len(blocks)) && !r.isUneven(r.engines[to].Load()) {
+	if having, matched := r.longest(blocks); float64(matched) >= matchShare*float64(len(blocks)) && !r.isUneven(r.Load(to)) {
 		to = r.least(having)
 	}
 	for _, b := range blocks {
@@ -73,8 +76,8 @@ func (r *router) byPrefix(blocks []uint64) int {
 }
 
 // longest are the replicas that were sent the longest beginning of a prompt, and how many blocks that is.
-func (r *router) longest(blocks []uint64) (having uint64, matched int) {
-	having = ^uint64(0) >> (mostMatched - len(r.engines))
+func (r *Router) longest(blocks []uint64) (having uint64, matched int) {
+	having = ^uint64(0) >> (mostMatched - r.Replicas)
 	for _, b := range blocks {
 		left := having & r.sent[b]
 		if left == 0 {
@@ -87,10 +90,10 @@ func (r *router) longest(blocks []uint64) (having uint64, matched int) {
 }
 
 // isUneven says that some replica has far more requests than the least loaded.
-func (r *router) isUneven(least int) bool {
+func (r *Router) isUneven(least int) bool {
 	most := 0
-	for _, engine := range r.engines {
-		most = max(most, engine.Load())
+	for i := range r.Replicas {
+		most = max(most, r.Load(i))
 	}
 	return most-least > moreThan && float64(most) > timesAsMany*float64(least)
 }

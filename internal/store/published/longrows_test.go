@@ -44,5 +44,8 @@ func TestRowsOfAgentsAreWrittenInSmallGroups(t *testing.T) {
 		if same != "true" {
 			t.Errorf("%s: %s", what, same)
 		}
+		if late := answer(t, path, "select count(*) from (select seq, file_row_number from read_parquet('%s', file_row_number = true)) where seq <> file_row_number", parts); late != "0" && what == "long" {
+			t.Errorf("%s: %s rows do not lie in order of time", what, late)
+		}
 	}
 }

@@ -96,7 +96,7 @@ func (f *compareFlags) run() error {
 			f.Tell("%s", unusable)
 		}
 		if f.withoutClass == "" { // lint knows the runs as they are
-			if err := f.lint(ctx, w, comparison.Before[0], comparison.After[0]); err != nil {
+			if err := f.lint(ctx, w, comparison.Before, comparison.After); err != nil {
 				return err
 			}
 		}
@@ -117,13 +117,13 @@ func (f *compareFlags) run() error {
 	})
 }
 
-// lint says in a line what is wrong with the first run of each side, and with comparing them.
-func (f *compareFlags) lint(ctx context.Context, w *warehouse.Warehouse, before, after string) error {
-	each, err := analysis.LintRuns(ctx, w.DB(), before, after)
+// lint says in a line what is wrong with each run, and with comparing the first of each side.
+func (f *compareFlags) lint(ctx context.Context, w *warehouse.Warehouse, before, after []string) error {
+	each, err := analysis.LintRuns(ctx, w.DB(), slices.Concat(before, after)...)
 	if err != nil {
 		return err
 	}
-	beside, err := analysis.LintBeside(ctx, w.DB(), before, after)
+	beside, err := analysis.LintBeside(ctx, w.DB(), before[0], after[0])
 	if err != nil {
 		return err
 	}

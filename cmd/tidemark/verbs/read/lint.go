@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -46,25 +47,32 @@ func (f *lintFlags) run() error {
 	if f.list && f.Args.Present() {
 		return hint.Misuse("lint: --list prints every case, of nothing in particular").Hint("leave %s out", f.Args.First())
 	}
-	return f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		if f.list {
-			return f.printRules(ctx, w)
-		}
-		found, err := analysis.LintOf(ctx, w.DB(), f.Args.Slice())
-		if err != nil {
-			return err
-		}
-		f.Remark("%s", found.FirstLine())
-		if f.IsForPrograms() {
-			err = f.PrintTable(found.Found)
-		} else {
-			err = writeCases(f.App.Writer, found, terminal.Width(f.App.Writer))
-		}
-		if err == nil && len(found.Found.Rows) > 0 {
-			return kit.ExitError{Code: kit.ExitNotMet}
-		}
+	names := f.Args.Slice()
+	isNoPlan := func(name string) bool { return !analysis.IsPlanFile(name) }
+	if f.list || len(names) > 0 && !slices.ContainsFunc(names, isNoPlan) {
+		return kit.InCatalogue(f.Context, func(w *warehouse.Warehouse) error { return f.look(f.Context, w) }) // plans and rules are in no warehouse
+	}
+	return f.WithWarehouse(f.Context, warehouse.ReadOnly, f.look)
+}
+
+func (f *lintFlags) look(ctx context.Context, w *warehouse.Warehouse) error {
+	if f.list {
+		return f.printRules(ctx, w)
+	}
+	found, err := analysis.LintOf(ctx, w.DB(), f.Args.Slice())
+	if err != nil {
 		return err
-	})
+	}
+	f.Remark("%s", found.FirstLine())
+	if f.IsForPrograms() {
+		err = f.PrintTable(found.Found)
+	} else {
+		err = writeCases(f.App.Writer, found, terminal.Width(f.App.Writer))
+	}
+	if err == nil && len(found.Found.Rows) > 0 {
+		return kit.ExitError{Code: kit.ExitNotMet}
+	}
+	return err
 }
 
 // writeCases writes a paragraph for each case, under the name of what it was found in.

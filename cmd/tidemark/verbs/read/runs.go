@@ -119,7 +119,11 @@ func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID str
 	if err != nil {
 		return err
 	}
-	for _, sentence := range append(sentences, anatomy...) {
+	throttlings, err := analysis.Throttlings(ctx, w.DB(), runID)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range slices.Concat(sentences, anatomy, throttlings) {
 		c.Tell("%s", sentence)
 	}
 	if c.IsForPrograms() {

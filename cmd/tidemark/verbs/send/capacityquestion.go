@@ -222,8 +222,8 @@ func (s *search) readWindow(path string) error {
 	if isWhole || isPart && !s.IsGiven("window") {
 		q.Window, s.window = all, capacity.WholeWindow(all, s.plan, q.Mode)
 	} else {
-		if s.window = capacity.BusiestWindow(all, s.length); s.window.Until == 0 {
-			return hint.Misuse("capacity: no %s of %s has %d requests, which a window needs", show.Duration(s.length.Seconds()), s.what, capacity.FewestOfWindow).
+		if s.window = capacity.BusiestWindow(all, s.length, q.Mode == "sessions"); s.window.Until == 0 {
+			return hint.Misuse("capacity: no %s of %s has %d requests, and of sessions a beginning, which a window needs", show.Duration(s.length.Seconds()), s.what, capacity.FewestOfWindow).
 				Hint("a longer --window, or all of a part with --from and --until")
 		}
 		q.Window = s.window.Cut(all, q.Mode == "sessions")
@@ -237,7 +237,11 @@ func (s *search) readWindow(path string) error {
 	if len(q.Window) == 0 {
 		return hint.Misuse("capacity: no session begins in the window").Hint("a longer --window, another with --from and --until, or a plan of \"tidemark plan\", which is taken whole")
 	}
-	if q.Length = s.window.Length(); q.Mode == "open" && q.Length < time.Second {
+	q.Length = s.window.Length()
+	if last := q.Window[len(q.Window)-1].Due; q.Mode == "sessions" && last > q.Length+q.Length/2 {
+		s.Tell("sessions that begin in the window go on for %s after it. Fewer run at once than where they begin all the time, so the answer is too high: a longer --window is nearer", show.Duration((last - q.Length).Seconds()))
+	}
+	if q.Mode == "open" && q.Length < time.Second {
 		return hint.Misuse("capacity: the window of %s is %s long: that is a burst, and no rate", s.what, show.Duration(q.Length.Seconds())).
 			Hint("a longer part with --from and --until, or --mode closed, which has no rate")
 	}

@@ -39,6 +39,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/watch"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -77,6 +78,7 @@ Example:
     --base-url http://gpu1:8000 --model llama`,
 		Flags: f.WarehouseFlags(slices.Concat(choices, f.Target.Flags(), []cli.Flag{
 			&cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between", Destination: &f.steps},
+			&cli.StringFlag{Name: "routing", Usage: "several --base-url share it in `turns`, sessions staying together; by least-loaded, or by prefix", Value: rehearsal.Turns, Destination: &f.To.Routing, Action: kit.OneOf("routing", rehearsal.Routings...)},
 			&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex, Destination: &f.shard},
 			&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards", Destination: &f.startAt},
 		}, f.watching.flags(), f.ServedFlags(choices...))...),

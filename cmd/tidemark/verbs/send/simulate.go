@@ -35,7 +35,8 @@ type simulateFlags struct {
 	kit.Deployment
 	kit.Engine
 	servedName, host     string
-	port                 int
+	port, drafts         int
+	acceptance           float64
 	fixedTTFT, fixedTPOT *time.Duration
 }
 
@@ -55,6 +56,8 @@ Example:
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1", Destination: &f.host},
 			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000, Destination: &f.port},
 		}, f.Engine.Flags(), []cli.Flag{
+			&cli.IntFlag{Name: "num-speculative-tokens", Usage: "speculate: `DRAFTS` a step", Destination: &f.drafts, Action: kit.AtLeastOne[int]("num-speculative-tokens")},
+			&cli.Float64Flag{Name: "acceptance-rate", Usage: "each is kept with this `CHANCE`, after those before it", Value: 0.7, Destination: &f.acceptance},
 			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request", Action: kit.Said(&f.fixedTTFT)},
 			&cli.DurationFlag{Name: "fixed-tpot", Usage: "then a token exactly every `10ms`", Action: kit.Said(&f.fixedTPOT)},
 			f.QuietFlag(),
@@ -103,6 +106,14 @@ func (f *simulateFlags) config() (vllmsim.Config, error) {
 	if (f.fixedTTFT == nil) != (f.fixedTPOT == nil) {
 		return vllmsim.Config{}, hint.Misuse("--fixed-ttft and --fixed-tpot go together")
 	}
+	switch {
+	case f.IsGiven("acceptance-rate") && f.drafts == 0:
+		return vllmsim.Config{}, hint.Misuse("simulate: --acceptance-rate needs --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
+	case f.acceptance < 0 || f.acceptance > 1:
+		return vllmsim.Config{}, hint.Misuse("simulate: --acceptance-rate %v: not a chance from 0 to 1", f.acceptance)
+	case f.drafts > 0 && f.fixedTTFT != nil:
+		return vllmsim.Config{}, hint.Misuse("simulate: --num-speculative-tokens means nothing beside fixed times")
+	}
 	d := f.Said
 	d.GPU, d.CatalogModel = cmp.Or(d.GPU, DemoDeployment.GPU), cmp.Or(d.CatalogModel, DemoDeployment.CatalogModel)
 	config, err := SimulatorOf(f.Context, d)
@@ -114,6 +125,7 @@ func (f *simulateFlags) config() (vllmsim.Config, error) {
 	}
 	config.MaxModelLen = cmp.Or(d.MaxModelLen, 131072)
 	f.Engine.Set(&config.Config)
+	config.Drafts, config.Acceptance = f.drafts, f.acceptance
 	if f.fixedTTFT != nil {
 		config.Fixed = &vllmsim.Fixed{TTFT: *f.fixedTTFT, TPOT: *f.fixedTPOT}
 		config.RecordTruth = true
