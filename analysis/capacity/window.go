@@ -131,6 +131,23 @@ func (w Window) Cut(requests []plan.Request, isWhole bool) []plan.Request {
 	return cut
 }
 
+// muchLater is the share of requests due after the window from which an answer about it is too high to go without a word.
+const muchLater = 0.25
+
+// OutlastBy is the share of cut requests that are due after the window; 0 where that is little.
+func (w Window) OutlastBy(cut []plan.Request) float64 {
+	later := 0
+	for _, r := range cut {
+		if r.Due >= w.Length() {
+			later++
+		}
+	}
+	if share := float64(later) / float64(max(len(cut), 1)); share > muchLater {
+		return share
+	}
+	return 0
+}
+
 func lengthsOf(requests []plan.Request) (inputs, outputs []int) {
 	for _, r := range requests {
 		inputs, outputs = append(inputs, r.InputTokens), append(outputs, r.OutputTokens)

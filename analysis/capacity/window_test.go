@@ -55,6 +55,9 @@ func TestASessionBeginsInTheWindow(t *testing.T) {
 	if w := BusiestWindow(requests, 10*time.Second, true); w.From != 0 || len(w.Cut(requests, true)) != 130 {
 		t.Errorf("by sessions: %+v", w)
 	}
+	if first := (Window{Until: 10 * time.Second}); first.OutlastBy(requests) != 100./130 || (Window{Until: 58 * time.Second}).OutlastBy(requests) != 0 {
+		t.Errorf("due after the window: %v, and %v of the longer one", first.OutlastBy(requests), (Window{Until: 58 * time.Second}).OutlastBy(requests))
+	}
 }
 
 // A second of which no one has 20 requests was "0 ms to 0 ms, no request".

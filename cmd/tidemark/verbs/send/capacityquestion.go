@@ -238,8 +238,8 @@ func (s *search) readWindow(path string) error {
 		return hint.Misuse("capacity: no session begins in the window").Hint("a longer --window, another with --from and --until, or a plan of \"tidemark plan\", which is taken whole")
 	}
 	q.Length = s.window.Length()
-	if last := q.Window[len(q.Window)-1].Due; q.Mode == "sessions" && last > q.Length+q.Length/2 {
-		s.Tell("sessions that begin in the window go on for %s after it. Fewer run at once than where they begin all the time, so the answer is too high: a longer --window is nearer", show.Duration((last - q.Length).Seconds()))
+	if share := s.window.OutlastBy(q.Window); share > 0 && q.Mode == "sessions" {
+		s.Tell("%s of the requests of sessions that begin in the window are due after it. Fewer run at once than where sessions begin all the time, so the answer is too high: a longer --window is nearer", show.Percent(share))
 	}
 	if q.Mode == "open" && q.Length < time.Second {
 		return hint.Misuse("capacity: the window of %s is %s long: that is a burst, and no rate", s.what, show.Duration(q.Length.Seconds())).
