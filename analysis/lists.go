@@ -139,6 +139,17 @@ having count(*) > 0`, runID)
 	return column(table, 0), err
 }
 
+// RunNotes are what somebody wrote of these runs for their readers (replay --note), each behind the run's name.
+func RunNotes(ctx context.Context, db *sql.DB, runs ...string) (notes []string, err error) {
+	table, err := ask(ctx, db, `
+select 'note of ' || coalesce(name, run_id) || ': ' || note
+from staging.runs
+where list_contains(string_split($1, ','), run_id)
+    and note <> ''
+order by list_position(string_split($1, ','), run_id)`, list(runs))
+	return column(table, 0), err
+}
+
 // Throttlings says of each GPU of a run or of a file of metrics what held its clock down, since when, and how much of the time.
 func Throttlings(ctx context.Context, db *sql.DB, subject string) (sentences []string, err error) {
 	table, err := ask(ctx, db, `

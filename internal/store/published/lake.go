@@ -47,6 +47,7 @@ type owner struct {
 	Computed string `json:"computed_at"`    // when its rows were computed, or the source taken in; of a week, what its report's document hashes to
 	Date     string `json:"date,omitempty"` // the day on which a run began; empty for others
 	name     string // of a source
+	rows     int64  // that a source was read as; 0 of others
 }
 
 func (o owner) key() string { return o.Column + "=" + o.ID }
@@ -123,6 +124,31 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 	if len(owners) == 0 {
 		return nil, nil
 	}
+	counts, err := p.countsOf(ctx, relation, owners)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range owners {
+		if counts[o.ID] == 0 {
+			continue
+		}
+		made, err := p.writeParts(ctx, relation, o, counts[o.ID])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, made...)
+	}
+	return parts, nil
+}
+
+// notCounted stands for the rows of an owner that fit into one part, however many they are.
+const notCounted = -1
+
+// countsOf are the rows that each owner has. Of a single source they are not counted: its rows would be worked out twice.
+func (p publication) countsOf(ctx context.Context, relation string, owners []owner) (map[string]int64, error) {
+	if one := owners[0]; len(owners) == 1 && 0 < one.rows && one.rows <= rowsPerPart {
+		return map[string]int64{one.ID: notCounted}, nil
+	}
 	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)))
 	if err != nil {
 		return nil, err
@@ -137,17 +163,7 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 		}
 		counts[id] = count
 	}
-	for _, o := range owners {
-		if counts[o.ID] == 0 {
-			continue
-		}
-		made, err := p.writeParts(ctx, relation, o, counts[o.ID])
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, made...)
-	}
-	return parts, rows.Err()
+	return counts, rows.Err()
 }
 
 // inSQL is the id of a row's owner.
@@ -212,15 +228,16 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 			kept.run_id,
 			kept.computed_at::varchar,
 			coalesce(strftime(runs.started_at, '%Y-%m-%d'), 'unknown'),
-			''
+			'',
+			0
 		from warehouse.kept
 		inner join staging.runs on runs.run_id = kept.run_id
 		union all
-		select 'source_id', source_id::varchar, ingested_at::varchar, '', name
+		select 'source_id', source_id::varchar, ingested_at::varchar, '', name, rows_kept
 		from raw.sources
 		where kind <> 'run'
 		union all
-		select 'service_week', service || '/' || week, md5(document::varchar), '', ''
+		select 'service_week', service || '/' || week, md5(document::varchar), '', '', 0
 		from raw.service_weeks
 		order by all`)
 	if err != nil {
@@ -229,7 +246,7 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var o owner
-		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name); err != nil {
+		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name, &o.rows); err != nil {
 			return nil, err
 		}
 		owners = append(owners, o)
@@ -287,10 +304,13 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 			Path: filepath.ToSlash(filepath.Join(folder, file.Name())), Rows: count,
 		}
 		path := filepath.Join(temporary, file.Name())
-		if len(files) == 1 {
+		if len(files) == 1 && count != notCounted {
 			// all rows are in it
-		} else if err := p.w.DB().QueryRowContext(ctx, "select sum(num_rows)::bigint from parquet_file_metadata(?)", path).Scan(&part.Rows); err != nil {
+		} else if err := p.w.DB().QueryRowContext(ctx, "select coalesce(sum(num_rows), 0)::bigint from parquet_file_metadata(?)", path).Scan(&part.Rows); err != nil {
 			return nil, err
+		}
+		if part.Rows == 0 {
+			return nil, nil
 		}
 		if part.Bytes, part.SHA256, err = p.seal(path); err != nil {
 			return nil, err

@@ -92,7 +92,11 @@ func (f *compareFlags) run() error {
 		if err != nil {
 			return err
 		}
-		for _, unusable := range append(rejected, comparison.Unusable...) {
+		notes, err := analysis.RunNotes(ctx, w.DB(), slices.Concat(comparison.Before, comparison.After)...)
+		if err != nil {
+			return err
+		}
+		for _, unusable := range slices.Concat(rejected, comparison.Unusable, notes) {
 			f.Tell("%s", unusable)
 		}
 		if f.withoutClass == "" { // lint knows the runs as they are

@@ -123,7 +123,11 @@ func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID str
 	if err != nil {
 		return err
 	}
-	for _, sentence := range slices.Concat(sentences, anatomy, throttlings) {
+	notes, err := analysis.RunNotes(ctx, w.DB(), runID)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range slices.Concat(notes, sentences, anatomy, throttlings) {
 		c.Tell("%s", sentence)
 	}
 	if c.IsForPrograms() {

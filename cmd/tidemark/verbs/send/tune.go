@@ -156,7 +156,7 @@ func (f *tuneFlags) read(file tune.File, candidates []tune.Candidate) (a asked, 
 		for i, c := range candidates {
 			a.modelled[i], err = modeller.Of(ctx, versioned(c.Deployment))
 			if err != nil && !c.IsBaseline && ctx.Err() == nil && hint.Of(err) != "" { // the baseline is possible, and this candidate is not
-				a.modelled[i], err = analysis.Modelled{Deployment: c.Deployment, Why: strings.TrimPrefix(err.Error(), "deployment: ")}, nil
+				a.modelled[i], err = analysis.Modelled{Deployment: c.Deployment, Why: "cannot be: " + strings.TrimPrefix(err.Error(), "deployment: ")}, nil
 			}
 			if err != nil {
 				return err
