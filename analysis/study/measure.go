@@ -28,6 +28,10 @@ type Measure struct {
 	Why     string   `json:"why,omitempty"`
 }
 
+// IsAnswered says that the repeat bounds the largest rate. One whose server died or whose load was used up before a run counted does not:
+// it is no measurement, and is in no interval.
+func (m Measure) IsAnswered() bool { return m.Low > 0 || m.High != nil }
+
 // OfRehearsal is what an answer of package capacity says, by rehearsal or on a server, and the twin at the study's rate.
 func OfRehearsal(ctx context.Context, q capacity.Question, a capacity.Answer, at, usdPerHour float64) (Measure, error) {
 	m := Measure{Origin: "rehearsed", Users: a.Users}

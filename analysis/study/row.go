@@ -4,9 +4,11 @@ package study
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tidemark/analysis/regression"
 )
@@ -71,8 +73,15 @@ func NewRow(s Step, c Configuration, kvTokens int, repeats []Measure) Row {
 	if kvTokens > 0 {
 		r.KVTokens = new(float64(kvTokens))
 	}
-	for _, m := range repeats {
+	var unanswered []string
+	for i, m := range repeats {
 		r.Origin, r.Why = cmp.Or(r.Origin, m.Origin), cmp.Or(r.Why, m.Why)
+		if !m.IsAnswered() && m.Why != "" && len(repeats) > 1 {
+			unanswered = append(unanswered, fmt.Sprintf("repeat %d: %s", i+1, m.Why))
+		}
+	}
+	if len(unanswered) > 0 {
+		r.Why = "no answer of " + strings.Join(unanswered, "; ")
 	}
 	r.Binding = mostFrequent(repeats)
 	mean := func(of func(Measure) *float64) *float64 {
@@ -83,7 +92,7 @@ func NewRow(s Step, c Configuration, kvTokens int, repeats []Measure) Row {
 	}
 	r.Users, r.USD = mean(func(m Measure) *float64 { return m.Users }), mean(func(m Measure) *float64 { return m.USD })
 	r.TTFT, r.TPOT, r.ITL = mean(ofTTFT), mean(ofTPOT), mean(ofITL)
-	if i := r.rate(0.95); len(repeats) > 0 {
+	if i := r.rate(0.95); len(r.answered()) > 0 {
 		r.RateLow, r.RateHigh = &i.Low, finite(i.High)
 		if i.Value > 0 {
 			perGPU := i.Value / float64(r.GPUs)
@@ -91,6 +100,11 @@ func NewRow(s Step, c Configuration, kvTokens int, repeats []Measure) Row {
 		}
 	}
 	return r
+}
+
+// answered are the repeats that are a measurement.
+func (r Row) answered() []Measure {
+	return slices.DeleteFunc(slices.Clone(r.Repeats), func(m Measure) bool { return !m.IsAnswered() })
 }
 
 func finite(v float64) *float64 {
@@ -121,7 +135,8 @@ func mostFrequent(repeats []Measure) (binding string) {
 // ends have their own where a repeat knows its limit only to a step of its rates. level is the chance that the true one lies below the high end.
 func (r Row) rate(level float64) Interval {
 	var lows, highs, rates []float64
-	for _, m := range r.Repeats {
+	repeats := r.answered()
+	for _, m := range repeats {
 		low, high := m.Low, math.Inf(1)
 		if m.High != nil {
 			high = *m.High
@@ -129,7 +144,7 @@ func (r Row) rate(level float64) Interval {
 		value := m.Low
 		if m.Rate != nil {
 			value = *m.Rate
-			if len(r.Repeats) > 1 { // how far its own draws reach is in how the repeats differ
+			if len(repeats) > 1 { // how far its own draws reach is in how the repeats differ
 				low, high = value, value
 			}
 		}
@@ -143,7 +158,7 @@ func (r Row) rate(level float64) Interval {
 // compared is the rate with what it can show: one repeat over rates shows nothing, since the next may end a step lower or higher.
 func (r Row) compared(level float64) Interval {
 	i := r.rate(level)
-	if len(r.Repeats) == 1 && r.Repeats[0].Rate == nil {
+	if repeats := r.answered(); len(repeats) == 1 && repeats[0].Rate == nil {
 		return Interval{i.Value, 0, math.Inf(1)}
 	}
 	return i
@@ -180,6 +195,9 @@ func (r Row) ratios(of func(Measure) *float64, other Row) (ratios []float64) {
 		return nil
 	}
 	for i := range r.Repeats {
+		if !r.Repeats[i].IsAnswered() || !other.Repeats[i].IsAnswered() {
+			continue
+		}
 		a, b := of(r.Repeats[i]), of(other.Repeats[i])
 		if a == nil || b == nil || !(*a > 0 && *b > 0) || r.Repeats[i].Origin == "imported" || r.Repeats[i].Origin != other.Repeats[i].Origin {
 			return nil
@@ -195,13 +213,13 @@ func (r Row) figure(metric string, level float64) (Interval, bool) {
 		return r.interval(figures[metric], level)
 	}
 	i := r.compared(level)
-	return i, len(r.Repeats) > 0 && (i.Value > 0 || i.High > 0 && !math.IsInf(i.High, 1))
+	return i, len(r.answered()) > 0 && (i.Value > 0 || i.High > 0 && !math.IsInf(i.High, 1))
 }
 
 // interval of a figure over the repeats; false: a repeat lacks it. One repeat alone has no interval: its ends are 0 and +Inf.
 func (r Row) interval(of func(Measure) *float64, level float64) (Interval, bool) {
 	var values []float64
-	for _, m := range r.Repeats {
+	for _, m := range r.answered() {
 		v := of(m)
 		if v == nil {
 			return Interval{}, false

@@ -292,3 +292,28 @@ func TestEveryCandidateOfATuningIsKept(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// A repeat whose server died was a rate of 0 and pulled the interval down to it.
+func TestARepeatWithoutAnAnswerIsInNoInterval(t *testing.T) {
+	died := Measure{Origin: "simulated", Why: "the server died in run 1"}
+	base := NewRow(Step{Name: Baseline}, Configuration{Name: Baseline}, 0, []Measure{died, searched(20), searched(21)})
+	other := NewRow(Step{Name: "one"}, Configuration{Name: "one"}, 0, []Measure{searched(5), searched(40), searched(42)})
+	if base.Rate == nil || *base.Rate < 20 || *base.Rate > 21 || *base.RateLow < 15 || base.Why != "no answer of repeat 1: the server died in run 1" {
+		t.Errorf("%v from %v, why %s", base.Rate, base.RateLow, base.Why)
+	}
+	if change, isShown, isKnown := other.change("rate", base, 0.95); !isKnown || !isShown || change.Value < 0.99 || change.Value > 1.01 {
+		t.Errorf("%+v %v %v: want +100 %%, by the two draws that both have", change, isShown, isKnown)
+	}
+	none := NewRow(Step{Name: Baseline}, Configuration{Name: Baseline}, 0, []Measure{died})
+	if got := Headline([]Row{none}, analysis.SLO{}); none.RateLow != nil || none.Interval() != "no answer" || got != "The baseline has no answer, so nothing is beside it." {
+		t.Errorf("%v %s: %s", none.RateLow, none.Interval(), got)
+	}
+	missed := NewRow(Step{Name: Baseline}, Configuration{Name: Baseline}, 0, []Measure{{Origin: "simulated", High: new(1.0)}})
+	if got := Headline([]Row{missed}, analysis.SLO{}); got != "The baseline keeps the SLO at no rate that was measured." {
+		t.Error(got)
+	}
+}
+
+func searched(rate float64) Measure {
+	return Measure{Origin: "simulated", Low: rate * 0.9, Rate: &rate, High: new(rate * 1.1)}
+}

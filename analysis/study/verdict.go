@@ -156,8 +156,11 @@ func changeWords(c Interval) string {
 
 // Headline is what the best configuration brings, in a sentence.
 func Headline(rows []Row, slo analysis.SLO) string {
-	if len(rows) == 0 || rows[0].Rate == nil {
-		return "The baseline keeps the SLO at no rate that was measured."
+	if len(rows) == 0 {
+		return "Nothing was measured."
+	}
+	if rows[0].Rate == nil {
+		return noRate(rows[0])
 	}
 	base, best := rows[0], rows[0]
 	for _, r := range rows[1:] {
@@ -199,9 +202,28 @@ func Headline(rows []Row, slo analysis.SLO) string {
 	return text + "."
 }
 
+// noRate is why a baseline has no rate. That it keeps the SLO at none is said only where the smallest one was measured and missed.
+func noRate(base Row) string {
+	missed := 0
+	for _, m := range base.Repeats {
+		if m.Low == 0 && m.High != nil {
+			missed++
+		}
+	}
+	switch {
+	case missed == 0:
+		return "The baseline has no answer, so nothing is beside it."
+	case missed < len(base.answered()):
+		return fmt.Sprintf("In %d of %d repeats the baseline keeps the SLO at no rate that was measured.", missed, len(base.answered()))
+	}
+	return "The baseline keeps the SLO at no rate that was measured."
+}
+
 // Interval of the largest rate, in words without a unit.
 func (r Row) Interval() string {
 	switch {
+	case r.RateLow == nil && len(r.Repeats) > 0:
+		return "no answer"
 	case r.RateLow == nil:
 		return "none"
 	case r.RateHigh == nil:

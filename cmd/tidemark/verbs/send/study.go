@@ -319,12 +319,17 @@ func (s *studying) searched(step study.Step, c study.Configuration, m modelledOf
 	for repeat := range repeats {
 		at := study.Place{Configuration: c.Name, Repeat: repeat}
 		measure, has := s.log.Has(at)
-		if !has {
+		if !has || !measure.IsAnswered() {
 			var err error
 			if measure, err = s.searchOnce(step.Draw(repeat), fmt.Sprintf("%s-%s-%d", s.file.Name, stemOf(c.Name), repeat+1), c, m); err != nil {
 				return nil, err
 			}
-			if err := s.log.Measured(at, measure); err != nil {
+			if measure.IsAnswered() {
+				err = s.log.Measured(at, measure)
+			} else {
+				s.Tell("%s: repeat %d has no answer: %s; the same command measures it again", c.Name, repeat+1, measure.Why)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -362,6 +367,7 @@ func (s *studying) searchOnce(draw int, id string, c study.Configuration, m mode
 	}
 	defer state.Close()
 	one.state, one.earlier = state, live.Resumable(events, q.MaxLatenessS)
+	q.Budget += live.BrokenOff(one.earlier) // a configuration is not judged by less load than others because of a kill
 	s.Tell("%s: a search at %s", id, c.BaseURL)
 	answer := live.Answered(events)
 	if answer == nil {
