@@ -46,7 +46,7 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 		if err != nil {
 			return nil, err
 		}
-		asked := [2]float64{p.RatePerS, p.streams}
+		asked, isOpen := [2]float64{p.RatePerS, p.streams}, p.RatePerS > 0
 		if perS := figures["requests_per_s"]; p.RatePerS == 0 && perS != nil { // a closed loop: the rate that came of it, which a repeat does not hit again
 			p.RatePerS, asked[0] = *perS, 0
 		}
@@ -58,6 +58,9 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 		}
 		p.TTFT, p.TPOT, p.ITL = figures[metric.TTFT+" p99"], figures[metric.TPOT+" p99"], figures[metric.ITL+" p99"]
 		p.judge(slo, figures)
+		if isOpen && p.failed != nil { // the rate of a closed loop is of what was answered
+			p.OutputTokens *= 1 - *p.failed
+		}
 		repeats[seen[asked]] = append(repeats[seen[asked]], p.Level)
 		seen[asked]++
 	}
@@ -143,7 +146,15 @@ func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
 		}
 		p.Observed[slo.Searched()[i].String()] = *observed / max(o.AtMost, 1e-9)
 	}
+	isAsked := slices.ContainsFunc(slo.Objectives, func(o analysis.Objective) bool { return o.Metric == metric.FailureRatio })
+	if p.failed != nil && *p.failed > mostFailed && !isAsked { // their latencies are of the others alone
+		p.Outcome = analysis.NotMet
+		p.Observed[metric.FailureRatio] = *p.failed / mostFailed
+	}
 }
+
+// mostFailed is the share of requests that may fail where no objective says so: what replay --max-failures allows.
+const mostFailed = 0.01
 
 // sourcesOf are the results that patterns name, each once, in the order of the patterns.
 func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {

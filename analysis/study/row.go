@@ -19,8 +19,12 @@ type Interval struct{ Value, Low, High float64 }
 // Overlaps says that two intervals have a value in common: then no difference is shown. Of measurements on a grid of rates the upper end is
 // the rate that was missed, and does not belong to the interval.
 func (i Interval) Overlaps(o Interval) bool {
-	return i.Low < o.High && o.Low < i.High || i == o
+	isSame := math.Abs(i.Low-o.Low) <= rounding*i.Low && math.Abs(i.High-o.High) <= rounding*i.High
+	return i.Low < o.High*(1-rounding) && o.Low < i.High*(1-rounding) || isSame || i == o
 }
+
+// rounding is what the mean of logarithms may be off by: ends that differ by less only touch, and a change that is less is none.
+const rounding = 1e-9
 
 // times is a change where the thing that changed is multiplied.
 func (i Interval) times(f float64) Interval {
@@ -29,7 +33,15 @@ func (i Interval) times(f float64) Interval {
 
 // over is i / o less one, at least and at most.
 func (i Interval) over(o Interval) Interval {
-	return Interval{i.Value/o.Value - 1, i.Low/o.High - 1, i.High/o.Low - 1}
+	return Interval{less1(i.Value / o.Value), less1(i.Low / o.High), less1(i.High / o.Low)}
+}
+
+// less1 is a ratio as a change.
+func less1(ratio float64) float64 {
+	if math.Abs(ratio-1) < rounding {
+		return 0
+	}
+	return ratio - 1
 }
 
 // Row is a configuration over its repeats, beside the baseline.
@@ -179,7 +191,8 @@ var figures = map[string]func(Measure) *float64{
 func (r Row) change(metric string, other Row, level float64) (change Interval, isShown, isKnown bool) {
 	if ratios := r.ratios(figures[metric], other); len(ratios) > 1 {
 		low, high := student(ratios, level)
-		return Interval{geometric(ratios) - 1, low - 1, high - 1}, low > 1 || high < 1, true
+		change := Interval{less1(geometric(ratios)), less1(low), less1(high)}
+		return change, change.Low > 0 || change.High < 0, true
 	}
 	mine, has := r.figure(metric, level)
 	theirs, alsoHas := other.figure(metric, level)

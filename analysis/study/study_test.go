@@ -317,3 +317,20 @@ func TestARepeatWithoutAnAnswerIsInNoInterval(t *testing.T) {
 func searched(rate float64) Measure {
 	return Measure{Origin: "simulated", Low: rate * 0.9, Rate: &rate, High: new(rate * 1.1)}
 }
+
+// The mean of logarithms is off by some 1e-16: three brackets from 2 to 2.5 ended a little above 2.5, and overlapped with those from 2.5.
+func TestBracketsThatOnlyTouchDiffer(t *testing.T) {
+	for _, edge := range []float64{1.1, 2.5, 4.8, 7.3, 13.7} {
+		before, after := rowOf("a", over(edge/1.25, edge), over(edge/1.25, edge), over(edge/1.25, edge)), rowOf("b", over(edge, 1.25*edge), over(edge, 1.25*edge), over(edge, 1.25*edge))
+		if change, isShown, _ := after.change("rate", before, 0.95); !isShown || change.Low != 0 {
+			t.Errorf("at %v: %+v, shown: %v; want 0 at least, and shown", edge, change, isShown)
+		}
+		if change, isShown, _ := after.change("rate", after, 0.95); isShown {
+			t.Errorf("at %v: %+v is no change", edge, change)
+		}
+	}
+	same := rowOf("a", rehearsed(7.3, 4.8, 2.1)...)
+	if change, isShown, _ := same.change("rate", same, 0.95); isShown || change != (Interval{}) {
+		t.Errorf("%+v, shown: %v", change, isShown)
+	}
+}
