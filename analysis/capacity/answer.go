@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"tidemark/analysis/metric"
@@ -80,7 +81,13 @@ type CurveAt struct {
 const (
 	Within = "within"
 	Beyond = "beyond"
+	late   = "late" // the client spoilt it
 )
+
+// IsClients says that the client spoilt every run, so that the answer is none and says nothing of the server.
+func (a Answer) IsClients() bool {
+	return a.Outcome == Invalid && len(a.Table) > 0 && !slices.ContainsFunc(a.Table, func(r Row) bool { return r.Verdict != late })
+}
 
 // row of a run for the table.
 func (q *Question) row(r *Run) Row {
@@ -116,7 +123,7 @@ func (q *Question) row(r *Run) Row {
 	case r.Said.IsShared:
 		row.Verdict = "shared"
 	case r.isLate(q):
-		row.Verdict = "late"
+		row.Verdict = late
 	case r.CutAt > 0:
 		row.Verdict = "hopeless"
 	}

@@ -174,6 +174,9 @@ func (s *search) step() (*Run, *Answer, error) {
 	runs := s.usable()
 	if len(runs) == 0 {
 		r, err := s.firstRun()
+		if n := len(s.runs); r == nil && err == nil && n > 0 { // they sent load, and the client spoilt them all
+			return nil, s.answer(Invalid, nil, "no run counts, and the budget has no room for another; of the last: "+s.runs[n-1].lateness()), nil
+		}
 		if r == nil && err == nil {
 			return nil, s.answer(Undecided, nil, "the budget is too small for a run"), nil
 		}

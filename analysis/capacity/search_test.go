@@ -261,6 +261,11 @@ func TestALateClientDoesNotCount(t *testing.T) {
 	if always.Outcome != Invalid || len(always.Runs) != 3 {
 		t.Errorf("always late: %+v", always)
 	}
+	q.Budget = 65 * time.Second
+	if short := late(1); short.Outcome != Invalid || !strings.HasSuffix(short.Why, "of the last: the client was late, p99 0.05 s") || !short.IsClients() {
+		t.Errorf("late, and no room for another run: %s: %s", short.Outcome, short.Why)
+	}
+	q.Budget = 0
 	still := searched(t, q, changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) {
 		if p.Number == 1 {
 			m.Fault = "the client itself stood still for 3 s, more than 0.25 s"

@@ -202,6 +202,19 @@ func (t *Try) load() time.Duration {
 	return time.Duration(t.Answer.LoadS * 1e9)
 }
 
+// isSpoilt says that the client was late in every run that was sent: it says nothing of the candidate, which is searched again.
+func (t *Try) isSpoilt() bool { return t != nil && t.Answer != nil && t.Answer.IsClients() }
+
+// spoilt is an entrant whose last search the client spoilt; nil: none is.
+func (r *Race) spoilt() *Row {
+	for _, e := range r.started() {
+		if r.last(e).isSpoilt() {
+			return &e
+		}
+	}
+	return nil
+}
+
 // Answers are how many answers of a candidate's search the race has.
 func (r *Race) Answers(candidate string) (n int) {
 	for _, t := range r.Tries {
@@ -222,6 +235,11 @@ func (r *Race) left() time.Duration {
 	left := r.Budget.Load
 	for _, e := range r.started() {
 		left -= r.last(e).load()
+	}
+	for i, t := range r.Tries {
+		if t.isSpoilt() && slices.ContainsFunc(r.Tries[i+1:], func(later Try) bool { return later.Candidate == t.Candidate }) {
+			left -= t.load() // the later search does not count it
+		}
 	}
 	return left
 }
@@ -246,7 +264,9 @@ func (r *Race) Next() (turn Turn, ended string) {
 		return turn, fmt.Sprintf("%d starts in a row failed for one reason: %s", sameInRow, why)
 	}
 	next, why := r.promising(), "short"
-	if next == nil || len(r.started()) >= max(2, r.Budget.Starts*3/4) { // the other starts are for longer searches
+	if again := r.spoilt(); again != nil {
+		next, why = again, "again: of its search no run counted, for this client's sake"
+	} else if next == nil || len(r.started()) >= max(2, r.Budget.Starts*3/4) { // the other starts are for longer searches
 		if next, ended = r.open(); next == nil {
 			return turn, ended
 		}
@@ -258,7 +278,10 @@ func (r *Race) Next() (turn Turn, ended string) {
 	case left < r.Least:
 		return turn, "the budget's load is used up"
 	}
-	had := r.last(*next).load()
+	had := time.Duration(0)
+	if t := r.last(*next); !t.isSpoilt() { // a search leaves out what the client spoilt
+		had = t.load()
+	}
 	return Turn{Row: *next, Load: had + min(max(had, r.share()), left), Why: why}, ""
 }
 

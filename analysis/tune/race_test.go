@@ -187,3 +187,24 @@ func TestWhoEntersTheRace(t *testing.T) {
 		t.Errorf("%v may be started, want %s: the baseline, the knee, the largest rates, and not what does not fit", got, want)
 	}
 }
+
+// A client that was late for a run is no fault of the candidate, which was rejected with most of the load left.
+func TestACandidateThatTheClientSpoiltIsSearchedAgain(t *testing.T) {
+	r := racing([]float64{10, 11}, []float64{4, 4})
+	late := capacity.Answer{Outcome: capacity.Invalid, Why: "no run counts: the client was late", LoadS: 60, Table: []capacity.Row{{Verdict: "late"}}}
+	try := Try{Candidate: r.Field[0].Key()}
+	try.Answered(late, "measured")
+	r.Tries = []Try{try}
+	turn, ended := r.Next()
+	if ended != "" || turn.Key() != try.Candidate || turn.Load != time.Minute || r.left() != 19*time.Minute {
+		t.Fatalf("%s for %v, %v left, %s", turn.Key(), turn.Load, r.left(), ended)
+	}
+	r.Tries = append(r.Tries, Try{Candidate: try.Candidate, Outcome: Served, Answer: found(10, 9, 11, time.Minute)})
+	if turn, _ := r.Next(); turn.Key() == try.Candidate || r.left() != 18*time.Minute || r.Finish()[0].Rejected != "" {
+		t.Errorf("then %s, %v left, rejected: %s", turn.Key(), r.left(), r.Finish()[0].Rejected)
+	}
+	r.Tries, r.Budget.Load = r.Tries[:1], 90*time.Second
+	if _, ended := r.Next(); ended != "the budget's load is used up" || r.Finish()[0].Rejected != late.Why {
+		t.Errorf("%s, rejected: %s", ended, r.Finish()[0].Rejected)
+	}
+}
