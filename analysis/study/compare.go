@@ -88,9 +88,14 @@ func Compare(before, after Result) (c Comparison, why string) {
 	switch {
 	case !reflect.DeepEqual(before.SLO.Objectives, after.SLO.Objectives):
 		why = "their objectives differ"
+	case before.TrafficSum != "" && after.TrafficSum != "":
+		if before.TrafficSum != after.TrafficSum {
+			why = fmt.Sprintf("their traffic differs: %s, then %s; the file or its window is another", before.Traffic, after.Traffic)
+		}
 	case before.Traffic != after.Traffic:
 		why = fmt.Sprintf("their traffic differs: %s, then %s", before.Traffic, after.Traffic)
-	case len(c.Answers) == 0:
+	}
+	if why == "" && len(c.Answers) == 0 {
 		why = "no configuration has one name in both"
 	}
 	return c, why
@@ -114,6 +119,13 @@ func (c Comparison) FirstLine() string {
 // Remarks are what else must be known of it.
 func (c Comparison) Remarks() (remarks []string) {
 	remarks = append(remarks, c.Verdicts...)
+	for _, a := range c.Answers {
+		for _, of := range []struct{ before, after string }{{a.Before.GPU, a.After.GPU}, {a.Before.Model, a.After.Model}} {
+			if of.before != of.after && of.before != "" && of.after != "" {
+				remarks = append(remarks, fmt.Sprintf("%s: %s, then %s.", a.Name, of.before, of.after))
+			}
+		}
+	}
 	if len(c.Answers) > 0 && c.Answers[0].Before.Origin != c.Answers[0].After.Origin {
 		text := fmt.Sprintf("%s, then %s", c.Answers[0].Before.Origin, c.Answers[0].After.Origin)
 		if band := max(c.Before.Band, c.After.Band); band > 0 {

@@ -96,7 +96,7 @@ select
     coalesce(case when load = 'open' then request_rate_per_s end, 0),
     coalesce(case when load = 'closed' then max_concurrency end, 0),
     coalesce(total_output_tokens / nullif(completed, 0), output_tokens_asked, 0),
-    1 - completed / nullif(requests, 0),
+    failed / nullif(requests, 0), -- what was cut at the end did not fail
     json_merge_patch(json_object('label', label), settings)::varchar
 from staging.points
 where list_contains($1::varchar[], source_name)

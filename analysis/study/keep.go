@@ -22,8 +22,9 @@ type Result struct {
 	SHA256     string       `json:"sha256"`
 	SLO        analysis.SLO `json:"slo"`
 	Traffic    string       `json:"traffic"`
-	At         float64      `json:"at_rate_per_s"` // 0: no p99 are compared
-	Band       float64      `json:"band_ratio"`    // how far a real server may be from the rehearsed; 0: nothing was rehearsed
+	TrafficSum string       `json:"traffic_sha256,omitempty"` // of its file or name, and of the part that is asked about; empty: of an earlier version
+	At         float64      `json:"at_rate_per_s"`            // 0: no p99 are compared
+	Band       float64      `json:"band_ratio"`               // how far a real server may be from the rehearsed; 0: nothing was rehearsed
 	Headline   string       `json:"headline"`
 	Verdicts   []Verdict    `json:"steps"`
 	Rows       []Row        `json:"configurations"`

@@ -50,6 +50,8 @@ type Row struct {
 	Name     string    `json:"configuration"`
 	Settings []string  `json:"settings"` // that differ from the baseline
 	Origin   string    `json:"origin"`
+	GPU      string    `json:"gpu,omitempty"` // empty: not said
+	Model    string    `json:"model,omitempty"`
 	Repeats  []Measure `json:"repeats"`
 
 	Rate     *float64 `json:"rate_per_s"` // largest within the SLO; nil: none was
@@ -81,7 +83,7 @@ type Row struct {
 
 // NewRow puts the repeats of a configuration together.
 func NewRow(s Step, c Configuration, kvTokens int, repeats []Measure) Row {
-	r := Row{Step: s.Name, Name: c.Name, Settings: c.Settings, Repeats: repeats, GPUs: max(c.GPUs(), 1), IsControl: s.IsControl}
+	r := Row{Step: s.Name, Name: c.Name, Settings: c.Settings, GPU: c.Deployment.GPU, Model: c.Deployment.CatalogModel, Repeats: repeats, GPUs: max(c.GPUs(), 1), IsControl: s.IsControl}
 	if kvTokens > 0 {
 		r.KVTokens = new(float64(kvTokens))
 	}

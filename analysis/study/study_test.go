@@ -263,6 +263,15 @@ func TestTwoStudiesAreComparedByInterval(t *testing.T) {
 			t.Errorf("no %q in %q", want, got)
 		}
 	}
+	before.Rows[0].GPU, after.Rows[0].GPU, before.Rows[0].Model, after.Rows[0].Model = "H100", "H200", "llama-3.1-8b", "llama-3.1-8b"
+	if c, _ := Compare(before, after); !slices.Contains(c.Remarks(), "baseline: H100, then H200.") {
+		t.Errorf("%q: another GPU", c.Remarks())
+	}
+	before.TrafficSum, after.TrafficSum = "one", "two"
+	if _, why := Compare(before, after); why != "their traffic differs: chat, then chat; the file or its window is another" {
+		t.Error(why)
+	}
+	after.TrafficSum = "" // of a version that did not keep it
 	after.Traffic = "code"
 	if _, why := Compare(before, after); why != "their traffic differs: chat, then code" {
 		t.Error(why)

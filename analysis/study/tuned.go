@@ -15,7 +15,7 @@ import (
 // that were measured, or where no server was started those that were rehearsed in full, have figures. The others have a reason, and no
 // figures: what was rehearsed is not set beside what was measured.
 func OfTuning(f tune.File, slo analysis.SLO, rows []tune.Row, measured []tune.Finisher, origin, headline, version string) Result {
-	r := Result{Schema: ResultSchema, Name: "tune " + f.Name, SHA256: f.SHA256, SLO: slo, Traffic: f.Traffic, Headline: headline, Version: version}
+	r := Result{Schema: ResultSchema, Name: "tune " + f.Name, SHA256: f.SHA256, SLO: slo, Traffic: f.Traffic, TrafficSum: f.TrafficSHA256, Headline: headline, Version: version}
 	add := func(row tune.Row, origin, why string, measured ...Measure) {
 		c := Configuration{Name: row.Label(), Deployment: row.Deployment, Replicas: 1, Settings: []string{row.Label()}}
 		if row.IsBaseline {

@@ -18,6 +18,7 @@ type Asked struct {
 	Name, Traffic string
 	From, Until   string        // of the traffic's clock
 	Window        time.Duration // of the traffic that is asked about; 0: as the verb capacity
+	TrafficSHA256 string        // of a file of traffic, or a source's name, and of the part that is asked about
 	SHA256        string        // of the file, the SLO and a file of traffic, in hex: what must not change under way
 }
 
@@ -55,6 +56,14 @@ func (a *Asked) Locate(path string, text []byte, slo string) {
 	if strings.HasSuffix(a.Traffic, ".zst") || strings.HasSuffix(a.Traffic, ".yaml") || strings.HasSuffix(a.Traffic, ".yml") {
 		a.Traffic = Beside(path, a.Traffic)
 	}
+	traffic := sha256.New()
+	fmt.Fprintf(traffic, "%s\x00%s\x00%s\x00", a.From, a.Until, a.Window)
+	if file, err := userfile.ReadAll(a.Traffic); a.Traffic != "" && err == nil {
+		traffic.Write(file)
+	} else {
+		fmt.Fprint(traffic, a.Traffic)
+	}
+	a.TrafficSHA256 = hex.EncodeToString(traffic.Sum(nil))
 	sum := sha256.New()
 	sum.Write(text)
 	for _, name := range []string{slo, a.Traffic} {

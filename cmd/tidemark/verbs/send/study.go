@@ -117,7 +117,7 @@ func (f *studyFlags) run() error {
 	if err := s.model(); err != nil {
 		return err
 	}
-	result := study.Result{Schema: study.ResultSchema, Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, At: file.At, Band: s.band, Version: kit.Version}
+	result := study.Result{Schema: study.ResultSchema, Name: file.Name, SHA256: file.SHA256, SLO: file.SLO, Traffic: file.Traffic, TrafficSum: file.TrafficSHA256, At: file.At, Band: s.band, Version: kit.Version}
 	if err := s.take(&result); err != nil {
 		return err
 	}
