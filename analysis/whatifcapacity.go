@@ -37,7 +37,8 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	if window.Until == 0 {
 		window = capacity.WholeWindow(requests, plan.Header{}, "open")
 	}
-	q.Window, q.Length, q.Seed = window.Cut(requests, q.Mode == "sessions"), window.Length(), 1
+	q.Window, window = window.Cut(requests, q.Mode == "sessions")
+	q.Length, q.Seed = window.Length(), 1
 	q.MaxScale, q.IsBrief = capacity.MostScale, true
 	e := settings.Engine
 	e.StepTime = cost.StepTime(1)

@@ -109,9 +109,9 @@ func BusiestWindow(requests []plan.Request, length time.Duration, isWhole bool) 
 	return nearest
 }
 
-// Cut is the part of a trace in a window, due from 0. Of sessions those that begin in it, whole.
-func (w Window) Cut(requests []plan.Request, isWhole bool) []plan.Request {
-	var cut []plan.Request
+// Cut is the part of a trace in a window, due from 0. Of sessions those that begin in it, whole. Where many of their requests come after it, the
+// window that was taken goes on until the last of them is due: their number over the first window alone would be a rate that nobody ever sent.
+func (w Window) Cut(requests []plan.Request, isWhole bool) (cut []plan.Request, taken Window) {
 	begun := map[string]bool{}
 	for _, r := range requests {
 		isIn := r.Due >= w.From && r.Due < w.Until
@@ -128,10 +128,14 @@ func (w Window) Cut(requests []plan.Request, isWhole bool) []plan.Request {
 		r.Seq = int64(len(cut))
 		cut = append(cut, r)
 	}
-	return cut
+	if taken = w; w.OutlastBy(cut) > 0 {
+		taken.Until = w.From + cut[len(cut)-1].Due + time.Millisecond
+		taken.RatePerS = float64(len(cut)) / taken.Length().Seconds()
+	}
+	return cut, taken
 }
 
-// muchLater is the share of requests due after the window from which an answer about it is too high to go without a word.
+// muchLater is the share of requests due after the window from which they count as a part of it, and an answer needs a word about them.
 const muchLater = 0.25
 
 // OutlastBy is the share of cut requests that are due after the window; 0 where that is little.
