@@ -28,18 +28,19 @@ with runs as (
         and ended.completed > 0
 ),
 
--- A queue that climbs all through the run, or a plan that has no times: either way more came than was served.
+-- A queue that climbs all through the run by more than what is sent does, or a plan that has no times: either way more came than was served.
 saturated as (
     select
         runs.run_id,
         runs.source_name,
         runs.served_model,
         runs.mode = 'open' and runs.planned >= 20 and fidelity.planned_per_s is null as is_at_once,
-        coalesce(bool_or(trends.low_slope_per_s > 0 and trends.growth_ratio > 0.5e0 and trends.growth > 3), false) as is_climbing,
+        coalesce(bool_or(trends.low_slope_per_s > 0 and trends.growth > 3 and trends.growth_ratio - greatest(coalesce(sent.growth_ratio, 0), 0) > 0.5e0), false) as is_climbing,
         max(trends.growth) as growth
     from runs
     inner join marts.fidelity on fidelity.run_id = runs.run_id
-    left join marts.trends on trends.run_id = runs.run_id
+    left join marts.trends on trends.run_id = runs.run_id and trends.level <> 'sent'
+    left join marts.trends as sent on sent.run_id = runs.run_id and sent.level = 'sent'
     group by all
 ),
 
@@ -117,7 +118,7 @@ union all
 select
     run_id,
     'saturation_only',
-    case when is_at_once then 'all requests were due at one instant' else 'requests in flight or waiting grew by ' || macros.figures(growth) || ' through the run' end
+    case when is_at_once then 'all requests were due at one instant' else 'requests in flight or waiting grew by ' || macros.figures(growth) || ' through the run, more than what was sent' end
     || ', and no other run of this load and model stayed below that'
 from saturated
 where (is_at_once or is_climbing)

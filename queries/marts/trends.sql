@@ -4,17 +4,18 @@
 -- when the longest answer of the first quarter has been made, where that is later, since until then long answers pile up in any server. The
 -- level is the requests in flight in the bins of marts.timeline, or the engine's queue each second. Neighbouring samples are alike, so the
 -- interval of the slope counts n (1 - rho) / (1 + rho) samples, where rho is the correlation of a residual with the next. Fewer than ten
--- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted.
+-- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted. 'sent' is what to set a growth
+-- against: where it grows as much, more is in flight because more comes.
 -- Kept per run.
 -- group: runs
 -- run_id               the replay
--- level                'in flight' or 'queue'
+-- level                'in flight', 'queue', or 'sent': requests sent per second
 -- samples              bins or seconds
--- mean                 of the level, requests
--- slope_per_s          requests per second
+-- mean                 of the level, requests; of 'sent' requests per second
+-- slope_per_s          of the level, per second
 -- low_slope_per_s      low end of its 90 % interval
 -- high_slope_per_s     high end of it
--- growth               slope times the time looked at, requests
+-- growth               slope times the time looked at, in the unit of the mean
 -- growth_ratio         the same over the mean; null where that is 0
 with spans as (
     select
@@ -39,9 +40,9 @@ with spans as (
 levels as (
     select
         timeline.run_id,
-        'in flight' as level,
+        unnest(['in flight', 'sent']) as level,
         timeline.bin_s + timeline.bin_width_s / 2 as at_s,
-        timeline.mean_in_flight as height
+        unnest([timeline.mean_in_flight, timeline.sent / timeline.bin_width_s]) as height
     from marts.timeline
     inner join spans on spans.run_id = timeline.run_id
     where spans.mode <> 'closed'
