@@ -309,7 +309,7 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		} else if err := p.w.DB().QueryRowContext(ctx, "select coalesce(sum(num_rows), 0)::bigint from parquet_file_metadata(?)", path).Scan(&part.Rows); err != nil {
 			return nil, err
 		}
-		if part.Rows == 0 {
+		if part.Rows == 0 && count == notCounted { // it is the only part
 			return nil, nil
 		}
 		if part.Bytes, part.SHA256, err = p.seal(path); err != nil {
