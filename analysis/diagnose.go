@@ -38,7 +38,7 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s: %w", one, err)
 		}
-		throttlings, err := Throttlings(ctx, db, one)
+		throttlings, err := Throttlings(ctx, db, one, map[string]string{"run": "run", "metrics": "source"}[kind]) // a point of another tool has none
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s: %w", one, err)
 		}

@@ -150,8 +150,9 @@ order by list_position(string_split($1, ','), run_id)`, list(runs))
 	return column(table, 0), err
 }
 
-// Throttlings says of each GPU of a run or of a file of metrics what held its clock down, since when, and how much of the time.
-func Throttlings(ctx context.Context, db *sql.DB, subject string) (sentences []string, err error) {
+// Throttlings says of each GPU of a run or of a file of metrics what held its clock down, since when, and how much of the time. kind is that of
+// marts.throttlings: 'run' or 'source'.
+func Throttlings(ctx context.Context, db *sql.DB, subject, kind string) (sentences []string, err error) {
 	table, err := ask(ctx, db, `
 select
     case when starts_with(gpu, 'GPU') then '' else 'GPU ' end || gpu || ': ' || case cause when 'heat' then 'heat' when 'power' then 'its power limit' when 'hardware' then 'the hardware, which does not say why,' else 'a cause of no name' end
@@ -160,7 +161,7 @@ select
     || case when held_sm_clock_hz is null then '' else ': ' || round(1e-6 * held_sm_clock_hz)::bigint || ' MHz' end
     || case when held_sm_clock_hz is null or free_sm_clock_hz is null then '' else ', up to ' || round(1e-6 * free_sm_clock_hz)::bigint || ' before' end as sentence
 from marts.throttlings
-where subject = ?
+where subject = ? and subject_kind = '`+kind+`' -- not a parameter: a run must not wait for every file of metrics
 order by
     begin_s,
     gpu,

@@ -119,7 +119,7 @@ func showRun(ctx context.Context, c *kit.Call, w *warehouse.Warehouse, runID str
 	if err != nil {
 		return err
 	}
-	throttlings, err := analysis.Throttlings(ctx, w.DB(), runID)
+	throttlings, err := analysis.Throttlings(ctx, w.DB(), runID, "run")
 	if err != nil {
 		return err
 	}
