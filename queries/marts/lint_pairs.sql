@@ -54,8 +54,8 @@ select
         '; ',
         case
             when greatest(one.foreign_ratio, two.foreign_ratio) > 5e-2 and least(one.foreign_ratio, two.foreign_ratio) <= 1e-2
-                then 'the server had ' || macros.percent_text(one.foreign_ratio) || ' of the prompt tokens from before the first run, '
-                    || macros.percent_text(two.foreign_ratio) || ' from before the second'
+                then 'the server had ' || macros.percent_text(greatest(one.foreign_ratio, 0)) || ' of the prompt tokens from before the first run, '
+                    || macros.percent_text(greatest(two.foreign_ratio, 0)) || ' from before the second'
         end,
         case
             when (one.warm_up_s = 0) <> (two.warm_up_s = 0)

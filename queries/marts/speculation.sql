@@ -13,11 +13,12 @@
 -- acceptance_length         tokens that a step brought each sequence, as the server counts; null where it does not
 -- tpot_s                    mean time per token without, seconds
 -- speculated_tpot_s         with speculation, seconds
+-- is_valid                  both runs are; else nothing is concluded of them
 -- speedup_ratio             tpot_s / speculated_tpot_s
--- low_speedup_ratio         lower end of its 90 % interval
+-- low_speedup_ratio         lower end of its 90 % interval; null where a run is invalid
 -- high_speedup_ratio        upper end of it
 -- throughput_speedup_ratio  output tokens per second with speculation, over those without
--- is_faster                 the interval lies above 1; null without an interval
+-- is_faster                 the interval lies above 1; null without one
 with pairs as (
     select
         one.run_id,
@@ -74,12 +75,15 @@ select
     brought.acceptance_length,
     tpot.value as tpot_s,
     tpot.other_value as speculated_tpot_s,
+    plain.is_valid and guessed.is_valid as is_valid,
     1 / tpot.ratio as speedup_ratio,
-    1 / tpot.high_ratio as low_speedup_ratio,
-    1 / tpot.low_ratio as high_speedup_ratio,
+    case when plain.is_valid and guessed.is_valid then 1 / tpot.high_ratio end as low_speedup_ratio,
+    case when plain.is_valid and guessed.is_valid then 1 / tpot.low_ratio end as high_speedup_ratio,
     tokens.ratio as throughput_speedup_ratio,
-    tpot.high_ratio < 1 as is_faster
+    case when plain.is_valid and guessed.is_valid then tpot.high_ratio < 1 end as is_faster
 from pairs
+inner join marts.runs as plain on plain.run_id = pairs.run_id
+inner join marts.runs as guessed on guessed.run_id = pairs.other_run_id
 inner join marts.run_pairs as tpot
     on tpot.run_id = pairs.run_id
     and tpot.other_run_id = pairs.other_run_id
