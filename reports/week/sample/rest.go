@@ -304,12 +304,14 @@ func scaling(s week.Sums) []week.Scaling {
 	}
 }
 
-func nines(paid int) []week.Nine {
-	weekly := 168.0 * perHour
-	return []week.Nine{
-		{Share: 0.99, Replicas: ptr(paid), USD: ptr(round(float64(paid)*weekly, 2)), More: ptr(0.0)},
-		{Share: 0.999, Replicas: ptr(paid + 1), USD: ptr(round(float64(paid+1)*weekly, 2)), More: ptr(round(weekly, 2))},
+// nines are of a week: one without metrics reaches 99.9 % by no number.
+func (p plan) nines() []week.Nine {
+	weekly, paid := 168.0*perHour, p.replicas
+	more := week.Nine{Share: 0.999, Replicas: ptr(paid + 1), USD: ptr(round(float64(paid+1)*weekly, 2)), More: ptr(round(weekly, 2))}
+	if !p.metrics {
+		more = week.Nine{Share: 0.999}
 	}
+	return []week.Nine{{Share: 0.99, Replicas: ptr(paid), USD: ptr(round(float64(paid)*weekly, 2)), More: ptr(0.0)}, more}
 }
 
 func (p plan) do() week.Do {

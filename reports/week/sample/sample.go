@@ -186,7 +186,7 @@ func (p plan) report() *week.Report {
 	if r.Drift = p.drift(r.Steps); r.Drift != nil {
 		r.Changed = &week.WhatChanged{Verdict: "none", Sentence: "No change shown, of the system or of the workload: a change of TPOT at the same batch by 4.00 % would have shown, a change of requests by 9.10 % would have shown."}
 	}
-	r.Runs, r.Gaps, r.Scaling, r.Nines = runs(), p.gaps(r.Hours), scaling(r.Sums), nines(p.replicas)
+	r.Runs, r.Gaps, r.Scaling, r.Nines = runs(), p.gaps(r.Hours), scaling(r.Sums), p.nines()
 	r.Fullest, r.Do, r.FailedRequests = fullest(r.Hours), p.do(), 4321
 	r.Sums.Sentence = p.sentence(r.Sums)
 	r.Commands = week.Commands{Search: "tidemark capacity chat-traffic --slo slo.yaml --base-url URL --model MODEL --gpu H100", Collect: "tidemark collect --service chat.yaml"}
