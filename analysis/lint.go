@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/plan"
 )
 
 // Lint finds experiments whose figures mean less than they seem to. The cases are data (seeds.lint_rules), and marts.lint_* say when each fires.
@@ -69,7 +70,7 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 	var l Lint
 	var kinds, runs []string
 	for _, name := range names {
-		if IsPlanFile(name) {
+		if plan.IsFile(name) {
 			planned, err := LintPlan(ctx, db, name)
 			if err != nil {
 				return l, err
@@ -102,9 +103,6 @@ func LintOf(ctx context.Context, db *sql.DB, names []string) (Lint, error) {
 }
 
 const lintColumns = `select subject, subject_kind, rule, found, wrong, remedy`
-
-// IsPlanFile says that lint takes a name for a plan.
-func IsPlanFile(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 // lintSubject finds what a name stands for: a run wins over a source, and a source over a series.
 func lintSubject(ctx context.Context, db *sql.DB, name string) (subject, kind string, err error) {

@@ -18,8 +18,8 @@ import (
 // in one part: eight lengths to a factor of two keep a prompt's work within a few percent. What is not linear in the length is added up
 // per request (the query-key pairs), so that a part's sums are exact.
 
-// MixChoice says which requests are in a mix, and what of them counts. Every field comes from a flag of what-if, so that a user can ask about
-// one class, about long prompts alone, or about a server with a cold cache.
+// MixChoice says which requests are in a mix, and what of them counts. Every field but the last comes from a flag of what-if, so that a user can ask
+// about one class, about long prompts alone, or about a server with a cold cache.
 type MixChoice struct {
 	Class          string // of this class only; empty: all
 	InputAbove     int    // with more prompt tokens only

@@ -17,6 +17,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
@@ -188,6 +189,9 @@ type Plan struct {
 	header      Header
 	fingerprint string
 }
+
+// IsFile looks at the name only, so that a plan that does not exist is reported as a missing file.
+func IsFile(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 // Open checks the plan at path. It keeps no request in memory.
 func Open(path string) (*Plan, error) {

@@ -213,7 +213,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 		run, runID = &of, id
 		return err
 	}
-	if !send.IsPlanFile(name) && !send.IsProfileFile(name) {
+	if !plan.IsFile(name) && !send.IsProfileFile(name) {
 		if err := f.WithWarehouseIfAny(find); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
+	"tidemark/replay/plan"
 )
 
 type lintFlags struct {
@@ -48,7 +49,7 @@ func (f *lintFlags) run() error {
 		return hint.Misuse("lint: --list prints every case, of nothing in particular").Hint("leave %s out", f.Args.First())
 	}
 	names := f.Args.Slice()
-	isNoPlan := func(name string) bool { return !analysis.IsPlanFile(name) }
+	isNoPlan := func(name string) bool { return !plan.IsFile(name) }
 	if f.list || len(names) > 0 && !slices.ContainsFunc(names, isNoPlan) {
 		return kit.InCatalogue(f.Context, func(w *warehouse.Warehouse) error { return f.look(f.Context, w) }) // plans and rules are in no warehouse
 	}

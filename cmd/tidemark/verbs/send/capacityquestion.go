@@ -214,7 +214,7 @@ func (s *search) readWindow(path string) error {
 	}
 	q := &s.question
 	q.Mode = cmp.Or(s.Mode, s.plan.Mode, "open")
-	isWhole := IsPlanFile(s.what) || q.Mode == "closed"
+	isWhole := plan.IsFile(s.what) || q.Mode == "closed"
 	if isWhole && s.IsGiven("window") {
 		return hint.Misuse("capacity: --window chooses a part of a trace; %s is taken as it is", s.what).Hint("leave it out where --mode closed or a plan says what is sent")
 	}

@@ -124,7 +124,7 @@ func (f *rehearseFlags) setScale(what string) error {
 	if flag := f.Given("thin", "thicken", "request-rate"); flag != "" {
 		return f.Exclusive("scale", flag)
 	}
-	if IsPlanFile(what) {
+	if plan.IsFile(what) {
 		return hint.Misuse("rehearse: --scale chooses from a source; %s is a plan already", what)
 	}
 	switch {

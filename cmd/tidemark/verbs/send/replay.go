@@ -187,7 +187,7 @@ func (p *Planning) setConcurrency(what string, most *int) error {
 	if p.IsGiven("max-concurrency") {
 		return nil
 	}
-	if IsPlanFile(what) {
+	if plan.IsFile(what) {
 		plan, err := plan.Open(what)
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ func (f *replayFlags) shardAsked(what string) (*plan.Shard, time.Time, error) {
 	case err != nil:
 	case startAt.IsZero():
 		err = hint.Misuse("replay: --shard needs --start-at, so that all shards begin together").Hint("--start-at 2026-08-01T12:00:00Z, the same for all")
-	case !IsPlanFile(what):
+	case !plan.IsFile(what):
 		err = hint.Misuse("replay: --shard needs a plan file, the same for all shards; %s is none", what).Hint("tidemark plan %s --output plan.jsonl.zst", escape.Shell(what))
 	case f.steps != "", f.IsGiven("max-concurrency"), f.Mode == "closed", f.To.Cache == "reset":
 		err = hint.Misuse("replay: --steps, --max-concurrency, --mode closed and --cache reset are of one client, and a shard is one of several").

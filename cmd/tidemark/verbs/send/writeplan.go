@@ -22,7 +22,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tidemark/analysis"
@@ -314,15 +313,11 @@ func (p *Planning) choicesAt(stats workload.SourceStats) (plan.Choices, error) {
 	return choices, nil
 }
 
-// IsPlanFile looks at the name only, so that a plan that does not exist is reported
-// as a missing file.
-func IsPlanFile(what string) bool { return strings.HasSuffix(what, ".zst") }
-
 // PlanFor is the plan file itself, or one drawn into a temporary folder. drop
 // removes that folder; the run keeps a copy. also, if given, is called while the
 // warehouse is open; a plan file alone needs none.
 func (p *Planning) PlanFor(what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
-	if IsPlanFile(what) {
+	if plan.IsFile(what) {
 		if flag := p.GivenOf(&p.Call); flag != "" {
 			return "", nil, hint.Misuse("%s: --%s chooses from a source; %s is a plan already", p.Verb, flag, what)
 		}
