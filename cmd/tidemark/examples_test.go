@@ -33,6 +33,7 @@ var exampleNeeds = map[string]struct {
 	"report --service":     {elsewhere: "the script week"},
 	"study":                {extra: "--print"}, // ten minutes of a processor; the scripts study and study-imported run small ones
 	"drift":                {elsewhere: "TestDriftTellsTheSystemFromTheWorkload"},
+	"compare may.json":     {elsewhere: "the script study-tools"},
 	"replay gtc-multiturn": {extra: "--mode open --limit 2 --steps 3"},
 	"capacity azure-conv --slo slo.yaml --from": {extra: "--budget 3s"},
 	"simulate":          {extra: "--port 0", forever: true},
