@@ -15,7 +15,7 @@ const (
 // Routings are all of them.
 var Routings = []string{Turns, LeastLoaded, Prefix}
 
-// A router that follows the prefix does so for a match of this share of the prompt, and while the most loaded replica has neither so many requests more than
+// A router that follows the prefix does so for a match of this share of the prompt's tokens, and while the most loaded replica has neither so many requests more than
 // the least loaded nor so many times as many: the defaults of SGLang's cache_aware policy (github.com/lightseekorg/smg, docs/getting-started/load-balancing.md).
 const (
 	matchShare  = 0.3
@@ -42,7 +42,7 @@ func (r *Router) Pick(req plan.Request) int {
 	case r.Routing == LeastLoaded:
 		return r.least(^uint64(0))
 	case r.Routing == Prefix && len(req.Blocks) > 0:
-		return r.byPrefix(req.Blocks)
+		return r.byPrefix(req)
 	case req.Session != "":
 		return int(splitmix.Hash(req.Session) % uint64(r.Replicas))
 	}
@@ -61,15 +61,15 @@ func (r *Router) least(of uint64) int {
 	return best
 }
 
-func (r *Router) byPrefix(blocks []uint64) int {
+func (r *Router) byPrefix(req plan.Request) int {
 	if r.sent == nil {
 		r.sent = map[uint64]uint64{}
 	}
 	to := r.least(^uint64(0))
-	if having, matched := r.longest(blocks); float64(matched) >= matchShare*float64(len(blocks)) && !r.isUneven(r.Load(to)) {
+	if having, matched := r.longest(req.Blocks); float64(min(matched*req.BlockTokens, req.InputTokens)) >= matchShare*float64(req.InputTokens) && !r.isUneven(r.Load(to)) {
 		to = r.least(having)
 	}
-	for _, b := range blocks {
+	for _, b := range req.Blocks {
 		r.sent[b] |= 1 << to
 	}
 	return to

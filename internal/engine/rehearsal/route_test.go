@@ -1,6 +1,7 @@
 package rehearsal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ func TestARouterThatFollowsThePrefix(t *testing.T) {
 		return plan.Request{Due: due, InputTokens: 100 * len(blocks), OutputTokens: 20, Blocks: blocks, BlockTokens: 100}
 	}
 	few := []plan.Request{prompt(0, 1, 2, 3), prompt(time.Millisecond, 7, 8, 9), prompt(10*time.Second, 7, 8, 9, 10), prompt(20*time.Second, 1, 2, 3, 4)}
+	mostlyOwn := plan.Request{Due: 10 * time.Second, InputTokens: 1000, OutputTokens: 20, Blocks: []uint64{7}, BlockTokens: 100}
 	many := few
 	for range 70 {
 		many = append(many, prompt(30*time.Second, 1, 2, 3, 4))
@@ -34,6 +36,7 @@ func TestARouterThatFollowsThePrefix(t *testing.T) {
 		{rehearsal.Turns, few, []int{0, 1, 0, 1}, []int{0, 0, 0, 0}},
 		{rehearsal.LeastLoaded, few, []int{0, 1, 0, 0}, []int{0, 0, 0, 300}},
 		{rehearsal.Prefix, few, []int{0, 1, 1, 0}, []int{0, 0, 300, 300}},
+		{rehearsal.Prefix, append(slices.Clone(few[:2]), mostlyOwn), []int{0, 1, 0}, []int{0, 0, 0}}, // 100 of its 1,000 tokens are there: too few
 		{rehearsal.Prefix, many, []int{0, 1, 1, 0}, []int{0, 0, 300, 300}},
 	} {
 		replicas, cached := make([]int, len(one.requests)), make([]int, len(one.requests))
@@ -50,7 +53,7 @@ func TestARouterThatFollowsThePrefix(t *testing.T) {
 			}
 		}
 		other := 0
-		for _, r := range replicas[4:] {
+		for _, r := range replicas[min(4, len(replicas)):] {
 			other += r
 		}
 		if len(one.requests) > 4 && other != 5 {
