@@ -115,8 +115,8 @@ func sharing(problem any) error {
 		Hint("tensor parallelism divides the attention heads; expert parallelism divides the experts and all GPUs, tensor times data parallel size")
 }
 
-// Spelled is a deployment with the catalogue's names for the pasted ones, and with the weight format that the model's name states. Unknown
-// names stay as they are; Resolve reports them.
+// Spelled is a deployment with the catalogue's names for the pasted ones, and with the weight format that the model's name states. An
+// unknown GPU or model is the user's mistake.
 func Spelled(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, error) {
 	if strings.HasPrefix(d.CatalogModel, "{") || isModelPath(d.CatalogModel) {
 		return d, nil
@@ -130,11 +130,12 @@ select
 	if err != nil {
 		return d, fmt.Errorf("deployment: %w", err)
 	}
-	if gpu.Valid {
-		d.GPU = gpu.String
+	if !gpu.Valid || !model.Valid {
+		return d, mistake(ctx, db, d)
 	}
+	d.GPU = gpu.String
 	isAsked := d.Quantization != "" && d.Quantization != "auto"
-	if !model.Valid || format.Valid && isAsked { // both words for the format stay, to be compared
+	if format.Valid && isAsked { // both words for the format stay, to be compared
 		return d, nil
 	}
 	d.CatalogModel = model.String

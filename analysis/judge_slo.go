@@ -235,7 +235,7 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	case 1:
 		text += ", about 1 more request"
 	default:
-		text += fmt.Sprintf(", about %s more requests", show.Figures(float64(most)))
+		text += fmt.Sprintf(", about %s more requests", wholeFigures(most))
 		if seen > 0 && most > 100*seen { // so few samples lie near the bound by chance
 			text += fmt.Sprintf(" as far as %s tell", show.Things(seen, "sample", "samples"))
 		}
@@ -321,4 +321,12 @@ order by seq`, runID)
 	}
 	table.Name = "marts.certificate"
 	return table, nil
+}
+
+// wholeFigures writes so many requests: all of a small number, three figures of a large one.
+func wholeFigures(n int64) string {
+	if n < 1000 {
+		return show.Count(n)
+	}
+	return show.Figures(float64(n))
 }

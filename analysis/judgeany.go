@@ -200,11 +200,11 @@ order by points.point`, []any{name}, func(scan func(...any) error) error {
 		return nil, hint.Misuse("judge %s: it has figures and no requests, and an SLO is judged by requests", name).
 			Hint(`see its percentiles: tidemark sql "from marts.points where source_name = '%s'"`, name)
 	}
-	return nil, unknown(ctx, db, "subject", name, `
+	return nil, unknown(ctx, db, "run", name, `
 select run_id from staging.runs
 union
 select source_name from staging.points where source_id in (select source_id from staging.result_requests)
-limit 10`, "")
+limit 10`, "or name a result of another tool that has its requests")
 }
 
 // copySubjects copies what a verdict needs. A run takes along everything of its own, because its validity rests on it, and the catalogue

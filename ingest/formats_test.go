@@ -77,7 +77,7 @@ func TestNotes(t *testing.T) {
 	azure := "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 	cases := []struct{ why, name, content, want string }{
 		{"rows out of order are taken in and counted", "a.csv",
-			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:01,1,1\n2024-01-01 00:00:03,1,1\n", "1 rows are earlier than the row before them"},
+			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:01,1,1\n2024-01-01 00:00:03,1,1\n", "1 row is earlier than the row before"},
 		{"a column that nobody asked for", "b.csv",
 			"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-01-01 00:00:02,0,1,1\n", "columns passed over: NumImages"},
 		{"a key that nobody asked for", "c.jsonl",
@@ -88,10 +88,10 @@ func TestNotes(t *testing.T) {
 		{"rows that are there twice", "f.csv",
 			azure + strings.Repeat("2024-01-01 00:00:02,1,1\n", 3) + "2024-01-01 00:00:03,1,1\n2024-01-01 00:00:03,1,2\n", "2 rows are exact duplicates; kept"},
 		{"rows that are there twice, not one behind the other", "i.csv",
-			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:03,1,1\n2024-01-01 00:00:02,1,1\n", "1 rows are exact duplicates; kept"},
+			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:03,1,1\n2024-01-01 00:00:02,1,1\n", "1 row is an exact duplicate; kept"},
 		{"rows that are there twice, blocks and all", "g.jsonl",
 			strings.Repeat(`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2]}`+"\n", 2) +
-				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,3]}` + "\n", "1 rows are exact duplicates; kept"},
+				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,3]}` + "\n", "1 row is an exact duplicate; kept"},
 		{"seconds with fractions where milliseconds should be", "o.jsonl", stampsOf("0.0", "0.2", "0.4", "0.9", "1.5", "3.25"),
 			"stamps are read as seconds, 1.54 requests/s: milliseconds would make 1538; --time-unit ms says otherwise"},
 		{"milliseconds that come fast", "p.jsonl", stampsOf("1", "1", "2", "2"), "stamps are read as milliseconds, 3000 requests/s; --time-unit s says otherwise"},

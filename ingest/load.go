@@ -286,7 +286,7 @@ func (l *fileLoad) accept(sum read.Counts, about read.About) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s rejected: %s", show.Things(sum.Rejected, "row", "rows"), read.FirstRejects(sum.Rejects)))
 	}
 	if sum.Backwards > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d rows are earlier than the row before them", sum.Backwards))
+		r.Notes = append(r.Notes, show.Things(sum.Backwards, "row is", "rows are")+" earlier than the row before")
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (l *fileLoad) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source 
 		select coalesce(sum(copies - 1), 0)::bigint
 		from (select count(*) as copies from raw.arrivals where source_id = ? group by %s having count(*) > 1)`, columns), source).Scan(&duplicates)
 	if err == nil && duplicates > 0 {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%d rows are exact duplicates; kept", duplicates))
+		l.result.Notes = append(l.result.Notes, show.Things(duplicates, "row is an exact duplicate", "rows are exact duplicates")+"; kept")
 	}
 	return err
 }

@@ -17,14 +17,14 @@ import (
 func TestNotesOfRounds(t *testing.T) {
 	for file, wants := range map[string][]string{
 		"tracelab.jsonl": {
-			"1 rounds have a prefix that their session had not sent, of 1024 tokens together",
-			"1 rounds began before the answer before them had ended: each is a session that branches off",
-			"1 rounds have the round_id of an earlier row; kept",
-			"1 rounds have no output event",
+			"1 round with a prefix that the session had not sent, of 1024 tokens together",
+			"1 round sent before the answer ahead had ended: a session that branches off each time",
+			"1 round with the round_id of an earlier row; kept",
+			"1 round without an output event",
 		},
 		"tracelab-sessions.csv": {
 			"only sessions have a begin: a later round is placed after the wait before it",
-			"1 rounds have a prefix that is longer than what their session had sent",
+			"1 round with a prefix that is longer than what the session had sent",
 		},
 	} {
 		notes := strings.Join(load(t, open(t), "../fixtures/traces/"+file, ingest.Options{}).Notes, "\n")
@@ -71,7 +71,7 @@ func TestSessionsWithoutABegin(t *testing.T) {
 	result := load(t, w, write(t, "s.csv", []byte("session_id,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n"+
 		"a,0,0,64,64,1500\nb,0,0,64,1,0\na,2,128,64,1,0")), ingest.Options{})
 	notes := strings.Join(result.Notes, "\n")
-	for _, want := range []string{"2 of 2 sessions have no arrival_time", "1 rounds have another round_idx than that of the round before and one"} {
+	for _, want := range []string{"2 of 2 sessions have no arrival_time", "1 round with another round_idx than that of the round before and one"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("got %q, want %q in it", notes, want)
 		}

@@ -146,7 +146,7 @@ func TestConversationsAreRefused(t *testing.T) {
 // Requests that failed and rows that are there twice stay, and are said.
 func TestBurstGPTKeepsFailuresAndDuplicates(t *testing.T) {
 	notes := strings.Join(load(t, open(t), "../fixtures/traces/burstgpt.csv", ingest.Options{}).Notes, "\n")
-	for _, want := range []string{"3 requests have no answer: they failed at the source; kept", "1 rows are exact duplicates; kept"} {
+	for _, want := range []string{"3 requests have no answer: they failed at the source; kept", "1 row is an exact duplicate; kept"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes: got %q, want %q", notes, want)
 		}

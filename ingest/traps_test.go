@@ -23,16 +23,16 @@ func TestAccidentsOfTheFormatsOfAgents(t *testing.T) {
 		value, other string // what stands for a value, and what is there instead
 		missing      string
 	}{
-		"tracelab.jsonl":      {"../fixtures/traces/tracelab.jsonl", notJSON, "2 rounds have the round_id of an earlier row; kept", `"newly_append_tokens":576`, `"newly_append_tokens":null`, "line 1: newly_append_tokens: missing"},
-		"tracelab.csv":        {"../fixtures/traces/tracelab-sessions.csv", "line 6: prefix_len: missing", "1 rounds have another round_idx than", "a,1000,0,0,130", "a,1000,0,0,", "line 2: input_len: missing"},
+		"tracelab.jsonl":      {"../fixtures/traces/tracelab.jsonl", notJSON, "2 rounds with the round_id of an earlier row; kept", `"newly_append_tokens":576`, `"newly_append_tokens":null`, "line 1: newly_append_tokens: missing"},
+		"tracelab.csv":        {"../fixtures/traces/tracelab-sessions.csv", "line 6: prefix_len: missing", "1 round with another round_idx than", "a,1000,0,0,130", "a,1000,0,0,", "line 2: input_len: missing"},
 		"weka.jsonl":          {session("a") + session("ab"), "line 2: " + notJSON, "1 sessions are copies of an earlier one", `"in":130`, `"in":null`, "line 1: in: missing"},
-		"mooncake.jsonl":      {"../fixtures/traces/mooncake-sessions.jsonl", "line 2: " + notJSON, "1 rows are exact duplicates; kept", `"output_length":`, `"output_length":null,"was":`, "line 1: output_length: missing"},
-		"freeinference.jsonl": {"../fixtures/logs/freeinference.jsonl", "session 2: the JSON is cut", "1 rows are exact duplicates; kept", `"prompt":52731`, `"prompt":null`, "line 1: provider_tokens.prompt: missing"},
-		"swissai.jsonl":       {"../fixtures/traces/swissai.jsonl", "line 4: " + notJSON, "1 rows are exact duplicates; kept", `"reported_token_output":12`, `"reported_token_output":null`, "line 1: reported_token_output: missing"},
-		"dynamo.jsonl":        {"../fixtures/traces/dynamo.jsonl", "line 6: " + notJSON, "1 rows are exact duplicates; kept", `"output_tokens":12`, `"output_tokens":null`, "line 1: output_tokens: missing"},
+		"mooncake.jsonl":      {"../fixtures/traces/mooncake-sessions.jsonl", "line 2: " + notJSON, "1 row is an exact duplicate; kept", `"output_length":`, `"output_length":null,"was":`, "line 1: output_length: missing"},
+		"freeinference.jsonl": {"../fixtures/logs/freeinference.jsonl", "session 2: the JSON is cut", "1 row is an exact duplicate; kept", `"prompt":52731`, `"prompt":null`, "line 1: provider_tokens.prompt: missing"},
+		"swissai.jsonl":       {"../fixtures/traces/swissai.jsonl", "line 4: " + notJSON, "1 row is an exact duplicate; kept", `"reported_token_output":12`, `"reported_token_output":null`, "line 1: reported_token_output: missing"},
+		"dynamo.jsonl":        {"../fixtures/traces/dynamo.jsonl", "line 6: " + notJSON, "1 row is an exact duplicate; kept", `"output_tokens":12`, `"output_tokens":null`, "line 1: output_tokens: missing"},
 		"art.jsonl": {`{"timestamp":0,"input_length":600,"output_length":3,"hash_ids":[` + hex("f") + `,` + hex("a") + `]}` + "\n" +
 			`{"timestamp":9,"input_length":600,"output_length":3,"hash_ids":[` + hex("f") + `,` + hex("c") + `]}` + "\n",
-			"line 2: " + notJSON, "1 rows are exact duplicates; kept", hex("a"), `null`, "line 1: hash_ids: not an integer"},
+			"line 2: " + notJSON, "1 row is an exact duplicate; kept", hex("a"), `null`, "line 1: hash_ids: not an integer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := c.content

@@ -32,6 +32,8 @@ func TestSchema(t *testing.T) {
 	}
 	_, err = answers.Schema(ctx, w.DB(), "marts.tpot")
 	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
+	_, err = answers.Schema(ctx, w.DB(), "marts.nosuch") // was the first three of marts
+	wantError(t, err, `named "marts.nosuch"`, `"tidemark schema" lists them`)
 	_, err = answers.Schema(ctx, w.DB(), "preemption") // was "did you mean prediction?"
 	wantError(t, err, `no relation, macro or group named "preemption"`, "columns with that word: marts.")
 	if i := all.Place("columns"); !strings.Contains(fmt.Sprint(all.Rows[0][i]), ", ") { // schema --csv had no columns

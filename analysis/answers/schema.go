@@ -135,7 +135,16 @@ func MeantRelation(full, bare []string, name string) string {
 	if i := slices.Index(bare, rest); i >= 0 {
 		return "did you mean " + full[i] + "?"
 	}
-	if meant := hint.DidYouMean(full, name); meant != "" {
+	if !hasSchema {
+		return hint.DidYouMean(bare, rest)
+	}
+	var alike []string // the schema, which is always alike, counts for nothing
+	for _, one := range full {
+		if schema, relation, _ := strings.Cut(one, "."); strings.HasPrefix(name, schema+".") && hint.DidYouMean([]string{relation}, rest) != "" {
+			alike = append(alike, one)
+		}
+	}
+	if meant := hint.DidYouMean(alike, name); meant != "" {
 		return meant
 	}
 	return hint.DidYouMean(bare, rest)

@@ -13,6 +13,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/jsonscan"
+	"tidemark/internal/show"
 )
 
 // TraceLab reads the rounds of coding agents as uw-syfi/TraceLab publishes them: JSON
@@ -356,14 +357,14 @@ func (t *traceLab) count(row *roundRow) {
 func (t *traceLab) end() {
 	note := func(count int, format string) {
 		if count > 0 {
-			t.out.Note(format, count)
+			t.out.Note(format, show.Things(count, "round", "rounds"))
 		}
 	}
 	if t.foreign > 0 {
-		t.out.Note("%d rounds have a prefix that their session had not sent, of %d tokens together: another session had, and the file does not say which, so no other session shares it here", t.foreign, t.foreignTokens)
+		t.out.Note("%s with a prefix that the session had not sent, of %d tokens together: another session had, and the file does not say which, so no other session shares it here", show.Things(t.foreign, "round", "rounds"), t.foreignTokens)
 	}
-	note(t.branches, "%d rounds began before the answer before them had ended: each is a session that branches off; which round waits for it the file does not say")
-	note(t.twice, "%d rounds have the round_id of an earlier row; kept")
-	note(t.backwards, "%d rounds have a lower round_index than the row before them; they are taken in the order of the file")
-	note(t.endless, "%d rounds have no output event: when their answer ended is not known")
+	note(t.branches, "%s sent before the answer ahead had ended: a session that branches off each time; which round waits for it the file does not say")
+	note(t.twice, "%s with the round_id of an earlier row; kept")
+	note(t.backwards, "%s with a lower round_index than the row before; taken in the order of the file")
+	note(t.endless, "%s without an output event: when the answer ended is not known")
 }

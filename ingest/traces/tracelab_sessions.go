@@ -6,6 +6,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 )
 
 // TraceLabSessions reads the tables that TraceLab's replayer takes: a row per round,
@@ -179,10 +180,10 @@ func (t *sessionTable) end() {
 		t.out.Note("%d of %d sessions have no arrival_time: they begin with the trace, and --request-rate says otherwise", t.unbegun, len(t.sessions))
 	}
 	if t.foreign > 0 {
-		t.out.Note("%d rounds have a prefix that is longer than what their session had sent: no other session shares it here", t.foreign)
+		t.out.Note("%s with a prefix that is longer than what the session had sent: no other session shares it here", show.Things(t.foreign, "round", "rounds"))
 	}
 	if t.gaps > 0 {
-		t.out.Note("%d rounds have another round_idx than that of the round before and one; they are taken in the order of the file", t.gaps)
+		t.out.Note("%s with another round_idx than that of the round before and one; taken in the order of the file", show.Things(t.gaps, "round", "rounds"))
 	}
 	if unknown := t.passedOver(); len(unknown) > 0 {
 		t.out.Note("columns passed over: %s", read.ListNames(unknown))

@@ -77,6 +77,25 @@ func Range(low, high float64) string {
 // Percent writes a share.
 func Percent(ratio float64) string { return Figures(ratio*100) + " %" }
 
+// Headroom writes what is left beside a load; from ten times the load on it is no per cent that a reader could picture.
+func Headroom(ratio float64) string {
+	switch {
+	case ratio >= 1000:
+		return "room for 1,000 times its load and more"
+	case ratio >= 10:
+		return "room for " + Figures(1+ratio) + " times its load"
+	}
+	return Percent(ratio) + " headroom"
+}
+
+// Span writes how long something goes on, from two days on in days.
+func Span(seconds float64) string {
+	if seconds >= 2*86400 {
+		return Figures(seconds/86400) + " days"
+	}
+	return Duration(seconds)
+}
+
 // Count writes a whole number in full.
 func Count[N int | int64 | float64](n N) string {
 	digits := strconv.FormatFloat(math.Round(float64(n)), 'f', 0, 64)

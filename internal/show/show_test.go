@@ -89,3 +89,13 @@ func TestWritersSideBySide(t *testing.T) {
 		}
 	}
 }
+
+func TestLongSpansAndLargeRoom(t *testing.T) {
+	for got, want := range map[string]string{
+		show.Span(6_210_000): "71.9 days", show.Span(3600): "3,600 s", show.Headroom(0.5): "50.0 % headroom", show.Headroom(11): "room for 12.0 times its load", show.Headroom(234_000): "room for 1,000 times its load and more",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

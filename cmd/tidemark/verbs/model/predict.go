@@ -319,7 +319,7 @@ func readPoints(c *kit.Call, path string) (*analysis.Points, error) {
 	if path != "-" {
 		file, err := userfile.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Verb, err)
+			return nil, hint.Errorf("%s: %w", c.Verb, err).Hint("--points names a CSV file with a first line of column names; - reads stdin")
 		}
 		from = file
 	}

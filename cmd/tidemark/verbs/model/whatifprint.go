@@ -201,8 +201,8 @@ func (f *whatIfFlags) whatIfSentences(t traffic, rows []whatIfRow, slo analysis.
 	}
 	said = append(said, troubles(rows)...)
 	if best := cheapest(rows, slo); best != nil && len(rows) > 1 {
-		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
-			best.label(), show.Figures(*best.USDPerHour), show.Figures(100*best.Headroom)))
+		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
+			best.label(), show.Figures(*best.USDPerHour), show.Headroom(best.Headroom)))
 	}
 	return append(said, f.whatIfAssumptions(t, rows, slo)...)
 }

@@ -337,9 +337,9 @@ func (f *replayFlags) load(mode string, h plan.Header) string {
 	case "closed":
 		return fmt.Sprintf("%d requests, %d in flight", h.Requests, f.To.MaxConcurrency)
 	case "sessions":
-		text := fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
+		text := fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Span(h.DurationS))
 		if asked := h.Scaling.DurationS; asked > 0 && h.DurationS > asked {
-			text += fmt.Sprintf(" (they begin within %s and go on to their end, with think times)", show.Duration(asked))
+			text += fmt.Sprintf(" (they begin within %s and go on to their end, with think times)", show.Span(asked))
 		}
 		return text
 	}
@@ -347,9 +347,9 @@ func (f *replayFlags) load(mode string, h plan.Header) string {
 	case h.MeanRatePerS == 0:
 		return fmt.Sprintf("%d requests, all at once,", h.Requests)
 	case h.Requests < 10: // their rate is chance
-		return fmt.Sprintf("%d requests in %s", h.Requests, show.Duration(h.DurationS))
+		return fmt.Sprintf("%d requests in %s", h.Requests, show.Span(h.DurationS))
 	}
-	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Duration(h.DurationS), show.Figures(h.MeanRatePerS))
+	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Span(h.DurationS), show.Figures(h.MeanRatePerS))
 }
 
 // conclude ingests the run, prints the verdict and returns the exit code.
