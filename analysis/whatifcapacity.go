@@ -37,7 +37,7 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	if window.Until == 0 {
 		window = capacity.WholeWindow(requests, plan.Header{}, "open")
 	}
-	q.Window, window = window.Cut(requests, q.Mode == "sessions")
+	q.Window, window, q.Caution = window.Cut(requests, q.Mode == "sessions")
 	q.Length, q.Seed = window.Length(), 1
 	q.MaxScale, q.IsBrief = capacity.MostScale, true
 	e := settings.Engine
@@ -74,7 +74,7 @@ func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale f
 		return err
 	}
 	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
-	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
+	o.CapacityPerS, o.Headroom, o.IsRehearsed, o.Caution = perS, perS.Value/wanted-1, true, q.Caution
 	known := map[int]Range{max(q.Twin.Replicas, 1): perS}
 	if o.Needed, err = q.replicasFor(ctx, known, wanted, func(r Range) float64 { return r.Value }); err != nil {
 		return err

@@ -260,7 +260,7 @@ func repeats(requests []plan.Request) bool {
 func short(ctx context.Context, whole capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
 	q := whole
 	if w := capacity.BusiestWindow(q.Window, shortWindow, q.Mode == "sessions"); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
-		q.Window, w = w.Cut(q.Window, q.Mode == "sessions")
+		q.Window, w, _ = w.Cut(q.Window, q.Mode == "sessions")
 		q.Length = w.Length()
 	}
 	perScale := float64(len(q.Window)) / q.Length.Seconds()
