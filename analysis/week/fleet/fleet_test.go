@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -240,11 +241,14 @@ func TestAnswersAreTheSame(t *testing.T) {
 	var first *Answer
 	var text string
 	for _, threads := range []int{1, 2, 8} {
-		a := Asked{Server: quick(), Hours: hours, Threads: threads}
+		a := Asked{Server: quick(), Hours: hours}
 		if threads == 8 {
 			a.Kept = kept
 		}
-		got := must.Get(Needs(t.Context(), a))(t)
+		cores := runtime.GOMAXPROCS(threads)
+		got, err := Needs(t.Context(), a)
+		runtime.GOMAXPROCS(cores)
+		must.Do(t, err)
 		bytes := must.Get(json.Marshal(got))(t)
 		if first == nil {
 			first, text = got, string(bytes)
