@@ -387,11 +387,32 @@ func TestDrawnLengthsHaveTheMeanThatWasCounted(t *testing.T) {
 	if got := float64(input) / 5000; math.Abs(got-1024) > 1 {
 		t.Errorf("prompts have %.1f tokens in the mean, want 1024", got)
 	}
-	if got := float64(output) / 5000; math.Abs(got-150.5) > 2 { // nobody counted the sum: evenly
+	if got := float64(output) / 5000; math.Abs(got-150.5) > 0.1 { // nobody counted the sum: evenly
 		t.Errorf("answers have %.1f tokens in the mean, want 150.5", got)
 	}
 	if *d.Hours[0].P50Input != 1000+0.5*47 || d.Counted.Middle[0] != (lengthCell{1000, 2000, 5000}) {
 		t.Errorf("median %v in the bucket %v", *d.Hours[0].P50Input, d.Counted.Middle[0])
+	}
+}
+
+// 2,000 requests that were drawn each by itself were 3 % shorter than their hour, so that the page's replica took 5 % more than that of capacity.
+func TestAFewDrawnRequestsAreAsLongAsTheirHour(t *testing.T) {
+	input := []lengthCell{{0, 100, 300}, {100, 1000, 500}, {1000, 10_000, 200}}
+	r := &ratesHour{Requests: 1000, Input: input, Output: []lengthCell{{0, 50, 100}, {50, 500, 900}}}
+	want := sumOf(input, func(c lengthCell) float64 { return c.Requests * (c.Above + c.UpTo + 1) / 2 }) / 1000
+	for hour := range 20 {
+		sum, products := 0.0, 0.0
+		requests := newDrawer(demand{}).draw(r, 2000, time.Unix(int64(hour)*3600, 0))
+		for _, one := range requests {
+			sum += float64(one.InputTokens)
+			products += (float64(one.InputTokens) - want) * (float64(one.OutputTokens) - 255) / 2000
+		}
+		if got := sum / 2000; math.Abs(got/want-1) > 0.002 {
+			t.Errorf("hour %d: prompts have %.1f tokens in the mean, want %.1f", hour, got, want)
+		}
+		if correlation := products / (2400 * 150); math.Abs(correlation) > 0.1 { // of their standard deviations
+			t.Errorf("hour %d: long prompts have long answers: %.3f", hour, correlation)
+		}
 	}
 }
 
