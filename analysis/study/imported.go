@@ -18,6 +18,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
 	"tidemark/internal/wildcard"
+	"tidemark/replay"
 )
 
 // Imported are the repeats of a configuration in results of other tools: at each rate or concurrency the first measurement is of the first
@@ -57,6 +58,9 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 			continue
 		}
 		p.TTFT, p.TPOT, p.ITL = figures[metric.TTFT+" p99"], figures[metric.TPOT+" p99"], figures[metric.ITL+" p99"]
+		if joules := figures["joule_per_output_token"]; joules != nil && *joules > 0 {
+			p.PerJ = new(1 / *joules)
+		}
 		p.judge(slo, figures)
 		if isOpen && p.failed != nil { // the rate of a closed loop is of what was answered
 			p.OutputTokens *= 1 - *p.failed
@@ -147,14 +151,11 @@ func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
 		p.Observed[slo.Searched()[i].String()] = *observed / max(o.AtMost, 1e-9)
 	}
 	isAsked := slices.ContainsFunc(slo.Objectives, func(o analysis.Objective) bool { return o.Metric == metric.FailureRatio })
-	if p.failed != nil && *p.failed > mostFailed && !isAsked { // their latencies are of the others alone
+	if p.failed != nil && *p.failed > replay.MostFailed && !isAsked { // their latencies are of the others alone
 		p.Outcome = analysis.NotMet
-		p.Observed[metric.FailureRatio] = *p.failed / mostFailed
+		p.Observed[metric.FailureRatio] = *p.failed / replay.MostFailed
 	}
 }
-
-// mostFailed is the share of requests that may fail where no objective says so: what replay --max-failures allows.
-const mostFailed = 0.01
 
 // sourcesOf are the results that patterns name, each once, in the order of the patterns.
 func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {
@@ -238,7 +239,7 @@ printed as (
         and points.point = figures.point
     where points.source_name = $1
         and points.point = $2
-        and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s')
+        and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s', 'joule_per_output_token')
         and (figures.quantity <> 'requests_per_s' or figures.statistic in ('value', 'mean')) -- of a distribution over time also quantiles and a count
         and isfinite(figures.value)
     group by
@@ -248,7 +249,7 @@ printed as (
 
 select
     case
-        when printed.metric = 'requests_per_s' then 'requests_per_s'
+        when printed.metric in ('requests_per_s', 'joule_per_output_token') then printed.metric
         else coalesce(computed.metric, printed.metric) || ' ' || coalesce(computed.statistic, printed.statistic)
     end,
     coalesce(computed.value, printed.value)
