@@ -100,6 +100,12 @@ func (f *studyFlags) run() error {
 	if err != nil {
 		return err
 	}
+	if file.HasEach() {
+		err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error { return file.Expand(ctx, w.DB()) })
+		if err != nil {
+			return err
+		}
+	}
 	for _, step := range file.Steps { // a mistake in the last one is not to cost the hours of the others
 		for _, c := range step.Configurations {
 			if _, err := experimentOf(c); err != nil {
