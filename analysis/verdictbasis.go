@@ -108,8 +108,13 @@ inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> 
 where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)
 }
 
-// unknownOfRun names the GPU, model or format of a run that the catalogue lacks. It is empty if the catalogue has all of them.
+// unknownOfRun names what the model lacks: what the server of a run runs with, or a GPU, model or format. It is empty if it has all of them.
 func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
+	var unmodelled sql.NullString
+	err := db.QueryRowContext(ctx, "select unmodelled from staging.runs where run_id = ?", run).Scan(&unmodelled)
+	if err != nil || unmodelled.Valid {
+		return fmt.Sprintf("its server runs with %s, which is not modelled", unmodelled.String), err
+	}
 	var t RunTraffic
 	if err := t.readManifest(ctx, db, run); err != nil {
 		return "", err

@@ -64,6 +64,9 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	first := a.expositions(ctx, s.MetricsURLs)
 	all := a.configurations(p.servers, first)
 	p.effective, p.readiness.Notes = all[0], s.differences(p.servers, all)
+	if p.effective.Unmodelled != "" {
+		s.PredictTPOT = nil
+	}
 	p.readiness.Differences = s.compareAll(p.servers, all)
 	for _, d := range p.readiness.Differences {
 		s.Tell(d.String())

@@ -25,6 +25,9 @@ import (
 	"tidemark/replay/secrets"
 )
 
+// MostFailed is the share of the requests that may fail where nobody says otherwise.
+const MostFailed = 0.01
+
 // Settings say where and how a plan is sent. BaseURLs, Model and RunID are needed; the rest has defaults.
 type Settings struct {
 	// BaseURLs are replicas of one server, with or without /v1; no query, no password. Requests go to them in turn, those
@@ -93,7 +96,7 @@ type Settings struct {
 	// default 250 ms: two cores under three busy loops lose up to 150 ms, an idle machine 1 to 5 ms.
 	MaxStall time.Duration
 	// MaxFailures is the share of the requests that may fail or stay unsent; with more the warehouse judges that the run
-	// failed. nil: 0.01.
+	// failed. nil: MostFailed.
 	MaxFailures         *float64
 	OnDead              string        // when a server goes and others are left: "go-on" (the default) without it, or "stop"
 	ConnectTimeout      time.Duration // default 10 s
@@ -158,8 +161,7 @@ func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 	engines.SetDefault(&s.FirstByteTimeout, 300*time.Second)
 	engines.SetDefault(&s.BetweenBytesTimeout, 60*time.Second)
 	if s.MaxFailures == nil {
-		most := 0.01
-		s.MaxFailures = &most
+		s.MaxFailures = new(MostFailed)
 	}
 	if s.Tell == nil {
 		s.Tell = func(string) {}
