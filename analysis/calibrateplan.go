@@ -15,6 +15,9 @@ import (
 // alone on the server. Every corner comes twice, as far before the middle as behind it, so that a drift of clocks or temperature falls out.
 // The server's own size decides which corners there are, and the model how long each takes; the longest are left out until all fit in longest.
 
+// LongestCalibration is the plan's bound.
+const LongestCalibration = 3 * time.Minute
+
 const (
 	calibrationAnswer = 64 // tokens
 	mostCalibrating   = 1024

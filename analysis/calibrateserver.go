@@ -327,6 +327,9 @@ func (r *serverRun) play(ctx context.Context, cost StepCost) (byClass, error) {
 	return played.sorted(), err
 }
 
+// toldNothing is why a constant keeps its value that another run might tell.
+const toldNothing = "these runs tell no more of it than was known"
+
 // constants are the fitted ones, with 90 % intervals. One that the runs tell no more of than its prior did keeps its value.
 func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 	fitted := f.fitted()
@@ -357,7 +360,7 @@ func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 				}
 				c.Value, c.Low, c.High = value(dot(way, f.at)), value(f.ends[i][0]), value(f.ends[i][1])
 			default:
-				c.Held = "these runs tell no more of it than was known"
+				c.Held = toldNothing
 			}
 			all = append(all, c)
 			if of.name == "admission_token_s" { // the thread's time for a token of a prompt is all that there is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tidemark/internal/hint"
@@ -51,6 +52,26 @@ select
 		return fmt.Errorf("calibration: %w", err)
 	}
 	return nil
+}
+
+// Remark says in a sentence where the constants come from, how far off they are, and which the run could not tell.
+func (c Calibration) Remark() string {
+	if c.IsWorse() {
+		return fmt.Sprintf("the calibration by run %s is not used: with its constants the model is off by %.1f %% of it (median), and by %.1f %% without them",
+			strings.Join(c.Runs, " "), 100*c.After.Median, 100*c.Before.Median)
+	}
+	var kept []string
+	for _, one := range c.Constants {
+		if one.Held == toldNothing && !slices.Contains(kept, one.Name) {
+			kept = append(kept, one.Name)
+		}
+	}
+	text := fmt.Sprintf("the model has the constants of calibration %d, of run %s: off by %.1f %% of it (median) before and by %.1f %% with them",
+		c.ID, strings.Join(c.Runs, " "), 100*c.Before.Median, 100*c.After.Median)
+	if len(kept) > 0 {
+		text += "; as they were: " + strings.Join(kept, ", ")
+	}
+	return text
 }
 
 // Table is the calibration for programs, one row per constant. A constant that keeps its value has the reason in place of an interval. Before

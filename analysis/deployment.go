@@ -160,6 +160,10 @@ where exists (from macros.models_named(?))`, served, asked).Scan(&name)
 // mistake is the error for a deployment that macros.deployment does not find: it looks for the name that the catalogue lacks, or for two
 // names that contradict each other.
 func mistake(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
+	if strings.EqualFold(d.GPU, "cpu") {
+		return hint.Misuse("the law of predictions is of GPUs and does not hold on a CPU").
+			Hint("leave --gpu out: a server on a CPU is replayed, searched and reported without a prediction")
+	}
 	for _, n := range []struct {
 		thing, name, query, known, otherwise string
 		mayBeOwn                             bool // "" and "auto" are the model's own

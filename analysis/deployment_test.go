@@ -51,6 +51,7 @@ func TestResolve(t *testing.T) {
 		d          deployment.Deployment
 		text, hint string
 	}{
+		{deployment.Deployment{GPU: "cpu", CatalogModel: "qwen3-32b"}, "the law of predictions is of GPUs and does not hold on a CPU", "leave --gpu out"},
 		{deployment.Deployment{GPU: "H300", CatalogModel: "qwen3-32b"}, `no GPU named "H300"`, "H100"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "bert"}, `no model named "bert"`, "llama-3.1-8b"},
 		{deployment.Deployment{GPU: "NVIDIA H100 PCI", CatalogModel: "qwen3-32b"}, `no GPU named "NVIDIA H100 PCI"`, "did you mean H100-PCIe"},

@@ -40,6 +40,7 @@ type AskedCapacity struct {
 	Seed         uint64                `json:"seed"`
 	BaseURLs     []string              `json:"base_urls,omitempty"`
 	Model        string                `json:"model"`
+	Calibration  string                `json:"calibration,omitempty"` // that a search began with: its origin and errors, in words
 	StartedAt    string                `json:"started_at"`
 	Version      string                `json:"tidemark_version"`
 }

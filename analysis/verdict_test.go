@@ -45,6 +45,7 @@ func TestFirstLine(t *testing.T) {
 		"update raw.requests set sent_s = null, first_token_s = null, last_token_s = null, done_s = null where run_id = 'gone' and seq >= 235",
 		"update raw.requests set failure = 'refused', failure_detail = 'connection refused', done_s = due_s where run_id = 'gone' and seq between 235 and 237",
 		run("nowhere", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "X1", "catalog_model": "llama-3.1-70b"}}`),
+		run("on_a_cpu", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-8b"}, "effective": {"unmodelled": "a CPU (the law does not hold there)"}}`),
 		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
 		run("restarted", 20, 1e-3, draft),
 		"insert into raw.samples (run_id, at_s, origin, name, labels, value, url) select 'restarted', at_s, 'server', 'process_start_time_seconds', '', case when at_s < 9 then 1e9 else 2e9 end, 'u' from range(20) as looks (at_s)",
@@ -68,6 +69,7 @@ func TestFirstLine(t *testing.T) {
 		{"failing", "20 of 600 failed (16 cut_stream, 4 refused): http://two was gone from 12.5 s on; the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; cut_stream: connection closed; unknown server"},
 		{"gone", "166 of 401 failed (163 not sent, 3 refused): the server at x:1 has gone: refused; the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; refused: connection refused; unknown server"},
 		{"nowhere", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: no GPU named \"X1\"; unknown server on X1 x1"},
+		{"on_a_cpu", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: its server runs with a CPU (the law does not hold there), which is not modelled; unknown server on H100 x1"},
 		{"fast", "600 of 600 requests were faster than H100 memory allows: this is not the deployment you named; check GPU, model, format, tensor parallel size; invalid, neither pass nor fail; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; unknown server on H100 x1"},
 	} {
 		verdict := must.Get(analysis.Judge(context.Background(), w.DB(), test.run))(t)

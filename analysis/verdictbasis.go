@@ -91,19 +91,30 @@ where run_id = ?
 	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
 }
 
-// readOtherModels finds the models that classes asked for instead of the run's own: their deployments are not known, and so nothing is predicted.
+// readOtherModels finds the models that classes asked for instead of the run's own, and how they compare with their own predictions.
 func (v *Verdict) readOtherModels(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `
 select
     coalesce(any_value(runs.served_model), ''),
-    coalesce(string_agg(models.model, ', ' order by models.model), '')
+    coalesce(string_agg(
+        coalesce(
+            macros.figures(models.slowdown_ratio) || ' times of ' || models.model,
+            'nothing is predicted of ' || models.model || coalesce(': ' || models.unpredicted_because, '')
+        ),
+        '; ' order by models.model
+    ), '')
 from marts.served_models as models
 inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> models.model
 where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)
 }
 
-// unknownOfRun names the GPU, model or format of a run that the catalogue lacks. It is empty if the catalogue has all of them.
+// unknownOfRun names what the model lacks: what the server of a run runs with, or a GPU, model or format. It is empty if it has all of them.
 func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
+	var unmodelled sql.NullString
+	err := db.QueryRowContext(ctx, "select unmodelled from staging.runs where run_id = ?", run).Scan(&unmodelled)
+	if err != nil || unmodelled.Valid {
+		return fmt.Sprintf("its server runs with %s, which is not modelled", unmodelled.String), err
+	}
 	var t RunTraffic
 	if err := t.readManifest(ctx, db, run); err != nil {
 		return "", err

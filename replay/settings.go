@@ -38,6 +38,9 @@ type Settings struct {
 	Routing string
 	// Models say which model a class asks for instead of Model, as its server names it.
 	Models map[string]string
+	// Environments say what the models of Models run on, by model: only what was named, and the catalogue's names. A server that says what it
+	// simulates is believed where a model has none.
+	Environments map[string]*Environment
 	// ReplicaHeader is the header in which a router says which of its replicas answered; empty: it does not say.
 	ReplicaHeader string
 	Endpoint      string // "/v1/completions" (the default) or "/v1/chat/completions"
@@ -234,6 +237,17 @@ func (s Settings) modelsAt(t target) (models []string) {
 	}
 	return models
 }
+
+// otherAt is the model that all requests to a target ask for instead of the run's own; empty: some ask for the run's own.
+func (s Settings) otherAt(t target) string {
+	if models := s.modelsAt(t); len(models) > 0 && !slices.Contains(models, s.Model) {
+		return models[0]
+	}
+	return ""
+}
+
+// asksOther says that requests of a class ask for another model than the run's own.
+func (s Settings) asksOther(class string) bool { return cmp.Or(s.Models[class], s.Model) != s.Model }
 
 // parseTarget accepts an address with or without /v1, since users copy both.
 func parseTarget(base string) (target, error) {

@@ -231,10 +231,7 @@ func (s *search) minutesEnough(e *estimate) float64 {
 
 // remarks are what a reader must know of the runs.
 func (s *search) remarks(e *estimate) []string {
-	notes := []string{}
-	if s.q.Caution != "" {
-		notes = append(notes, s.q.Caution)
-	}
+	notes := append([]string{}, s.q.Remarks...)
 	var first *Run
 	for _, r := range s.runs {
 		if r.isLate(s.q) {

@@ -40,7 +40,7 @@ type Question struct {
 	MaxScale  float64       // default 20, closed: 1024
 	Confirm   bool          // a last run at the lower end
 	IsBrief   bool          // the answer needs no curve around the limit, and no number of users
-	Caution   string        // about the window, which the answer's notes repeat; empty: none
+	Remarks   []string      // about the window and the twin, which the answer's notes repeat
 
 	curveRequests int // played at each point of the twin's curve; default 30,000
 

@@ -1,12 +1,58 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
+	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
+	vllm "tidemark/internal/engine"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/vllmsim"
 )
+
+// hiddenSlowdown is how many times as long as the model says each step of $SIM_HIDDEN takes.
+const hiddenSlowdown = 1.4
+
+// startHidden serves a small server that does not say that it is simulated, and whose steps take longer than the model says.
+func startHidden(e *testscript.Env) {
+	config, err := simulated()
+	if err != nil {
+		panic(err)
+	}
+	step := config.StepTime
+	config.StepTime = func(s vllm.Step) time.Duration { return time.Duration(hiddenSlowdown * float64(step(s))) }
+	config.MaxNumSeqs, config.MaxModelLen = 8, 256
+	server, err := vllmsim.New(config)
+	if err != nil {
+		panic(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go server.Serve(posing{listener})
+	e.Defer(func() { server.Close() })
+	e.Setenv("SIM_HIDDEN", "http://"+listener.Addr().String())
+}
+
+// posing is a listener on which nobody says that he simulates.
+type posing struct{ net.Listener }
+
+func (p posing) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	return posingConn{conn}, err
+}
+
+type posingConn struct{ net.Conn }
+
+func (c posingConn) Write(b []byte) (int, error) {
+	return c.Conn.Write(bytes.ReplaceAll(b, []byte(`"tidemark_simulated":true`), []byte(`"tidemark_simulated":null`)))
+}
 
 // realRun puts a run into a warehouse as if a real server had been measured, whose weights take so many times as long as
 // predicted: real-run FILE RUN TIMES. Groups of 1 to 32 requests decode one group after the other.

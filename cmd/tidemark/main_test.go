@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SIM", sim)
 			e.Setenv("SIM2", sim2)
 			startRouters(e, sim, sim2)
+			startHidden(e)
 			for name, handler := range badServers {
 				server := httptest.NewServer(handler)
 				e.Defer(func() { server.CloseClientConnections(); server.Close() })

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Configuration is what a server says that it really runs with, whatever was asked for. What it does not say is left out.
@@ -29,6 +30,17 @@ type Configuration struct {
 	NumSpeculativeTokens int64   `json:"num_speculative_tokens,omitempty"` // guessed ahead in a step
 	NoCustomAllReduce    *bool   `json:"disable_custom_all_reduce,omitempty"`
 	Unmodelled           string  `json:"unmodelled,omitempty"` // techniques that no model here has, as "KV offload, LoRA"
+}
+
+// onCPU is what a server without a GPU runs with: bandwidth says nothing of its steps.
+const onCPU = "a CPU (the law does not hold there)"
+
+// setOnCPU says that a server has no GPU. Then it has no CUDA graphs to miss either.
+func (c *Configuration) setOnCPU() {
+	if !strings.Contains(c.Unmodelled, onCPU) {
+		c.Unmodelled = strings.TrimPrefix(c.Unmodelled+", "+onCPU, ", ")
+	}
+	c.EnforceEager = nil
 }
 
 // Fields are the fields that are said, by their names in run.json.

@@ -59,6 +59,9 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 				Experts  any `json:"enable_expert_parallel"`
 				NoCustom any `json:"disable_custom_all_reduce"`
 			} `json:"parallel_config"`
+			Device struct {
+				Device any `json:"device"` // device_type is not told
+			} `json:"device_config"`
 			Speculative struct {
 				Tokens any `json:"num_speculative_tokens"`
 			} `json:"speculative_config"`
@@ -85,6 +88,9 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 	c.Unmodelled = unmodelledIn(map[string]any{"kv_transfer_config": v.Transfer, "lora_config": v.LoRA, "kv_offloading_size": v.Cache["kv_offloading_size"]},
 		"kv_transfer_config", "kv_offloading_size", "lora_config")
 	readCacheLabels(c, v.Cache)
+	if wordIn(v.Device.Device) == "cpu" {
+		c.setOnCPU()
+	}
 }
 
 // readCacheLabels takes what is still missing out of vLLM's cache_config, which /server_info has as JSON and the gauge
@@ -97,4 +103,18 @@ func readCacheLabels(c *Configuration, labels map[string]any) {
 	SetDefault(&c.KVCacheDtype, wordIn(labels["cache_dtype"]))
 	SetDefault(&c.EnablePrefixCaching, flagIn(labels["enable_prefix_caching"]))
 	SetDefault(&c.Unmodelled, unmodelledIn(labels, "kv_offloading_size"))
+	if isOfCPU(labels) {
+		c.setOnCPU()
+	}
+}
+
+// isOfCPU says whether a cache is that of vLLM's CPU platform (vllm/platforms/cpu.py): of VLLM_CPU_KVCACHE_SPACE whole GiB, in blocks of 128
+// tokens that nobody asked for. Older versions have a field for it. With that space left open the labels do not tell.
+func isOfCPU(labels map[string]any) bool {
+	if countIn(labels["cpu_kvcache_space_bytes"]) > 0 {
+		return true
+	}
+	isOwnBlock := flagIn(labels["user_specified_block_size"])
+	space := countIn(labels["kv_cache_memory_bytes"])
+	return countIn(labels["block_size"]) == 128 && isOwnBlock != nil && !*isOwnBlock && space > 0 && space%(1<<30) == 0
 }

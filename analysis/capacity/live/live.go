@@ -151,6 +151,27 @@ func (s *Server) send(ctx context.Context, p capacity.Probe, planned *plan.Plan)
 	return m, nil
 }
 
+// Send sends requests that are no probe to the first of the servers, on their due times and past its prefix cache: a run of its own, whose
+// folder it names.
+func (s *Server) Send(ctx context.Context, runID, note string, requests []plan.Request) (folder string, err error) {
+	work, err := os.MkdirTemp("", "tidemark-send-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	planned, err := s.plan(filepath.Join(work, "plan.jsonl.zst"), requests, "open")
+	if err != nil {
+		return "", err
+	}
+	settings := s.settings(runID)
+	settings.BaseURLs, settings.Routes, settings.Models = settings.BaseURLs[:1], nil, nil // those are for classes of the traffic
+	settings.Mode, settings.MaxConcurrency, settings.History, settings.Cache = "open", 0, "", "cold"
+	settings.SLO, settings.Note = nil, note
+	folder = filepath.Join(s.Runs, runID)
+	_, err = replay.Run(ctx, planned, settings, folder)
+	return folder, err
+}
+
 // watcher keeps how each request stands.
 type watcher struct {
 	mu      sync.Mutex

@@ -109,10 +109,10 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	if settings.Headers, err = headersOf(t.Headers.Value(), t.HeaderFile); err != nil {
 		return settings, err
 	}
-	if settings.Routes, err = byClass("route", "http://gpu1:8000", t.Routes.Value()); err != nil {
+	if settings.Routes, err = ByClass("route", "http://gpu1:8000", t.Routes.Value()); err != nil {
 		return settings, err
 	}
-	if settings.Models, err = byClass("class-model", "llama", t.Models.Value()); err != nil {
+	if settings.Models, err = ByClass("class-model", "llama", t.Models.Value()); err != nil {
 		return settings, err
 	}
 	if settings.SLO, err = SLOOf(t.SLO); err != nil {
@@ -124,8 +124,8 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	return settings, hint.AsMisuse(settings.Check())
 }
 
-// byClass reads CLASS=VALUE of a flag. A class has one value.
-func byClass(flag, example string, lines []string) (map[string]string, error) {
+// ByClass reads CLASS=VALUE of a flag. A class has one value.
+func ByClass(flag, example string, lines []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, line := range lines {
 		class, value, found := strings.Cut(line, "=")

@@ -115,16 +115,13 @@ func (f *calibrateFlags) run() error {
 	})
 }
 
-// longestCalibration is the plan's bound.
-const longestCalibration = 3 * time.Minute
-
 // writePlan writes a workload for the deployment of the flags.
 func (f *calibrateFlags) writePlan(ctx context.Context, w *warehouse.Warehouse) error {
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), f.Said)
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	requests, takes, err := cost.CalibrationPlan(ctx, longestCalibration)
+	requests, takes, err := cost.CalibrationPlan(ctx, analysis.LongestCalibration)
 	if err != nil {
 		return err
 	}

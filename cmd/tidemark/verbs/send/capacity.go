@@ -41,6 +41,7 @@ type capacityFlags struct {
 	by, precision, before, routing string
 	minScale, maxScale             float64
 	isUnconfirmed, isDry, isFresh  bool
+	isCalibrated                   bool
 	replicas                       int
 }
 
@@ -65,8 +66,10 @@ func CapacityCommand() *cli.Command {
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends a few short runs, each at a multiple of the recorded traffic, and fits a
 model of the server to them. The answer is for the window of traffic that is
-asked about. Without --base-url the model alone answers, in seconds. The search keeps its state in a file: the same command goes
-on after a kill. Exits 1 where no limit was found within --budget.
+asked about. Without --base-url the model alone answers, in seconds. With
+--calibrate three minutes of bursts come first, and the model is fitted to
+them. The search keeps its state in a file: the same command goes on after a
+kill. Exits 1 where no limit was found within --budget.
 
 Example:
   tidemark capacity azure-conv --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b
@@ -81,6 +84,7 @@ Example:
 			&cli.Float64Flag{Name: "min-scale", Usage: "the smallest `MULTIPLE` to try; of a closed loop the concurrency", Destination: &f.minScale},
 			&cli.Float64Flag{Name: "max-scale", Usage: "the largest `MULTIPLE` to try", Destination: &f.maxScale},
 			&cli.BoolFlag{Name: "no-confirm", Usage: "without a last run at the low end of the interval", Destination: &f.isUnconfirmed},
+			&cli.BoolFlag{Name: "calibrate", Usage: "fit the model's constants to the server first, by at most three minutes of bursts beside --budget, and keep them", Destination: &f.isCalibrated},
 			&cli.StringFlag{Name: "before", Usage: "run `PROGRAM` before each run, with $TIDEMARK_SCALE set: to restart a server, say", Destination: &f.before},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and stop", Destination: &f.isDry},
 			&cli.BoolFlag{Name: "fresh", Usage: "begin again, whatever an earlier search has left", Destination: &f.isFresh},
@@ -125,6 +129,14 @@ func (f *capacityFlags) run() error {
 		if err := s.measureSteps(); err != nil {
 			return err
 		}
+	}
+	if f.isCalibrated && len(s.earlier) == 0 { // with earlier runs it was calibrated before them
+		if err := s.calibrate(); err != nil {
+			return err
+		}
+	}
+	if s.header.Calibration != "" {
+		s.question.Remarks = append(s.question.Remarks, s.header.Calibration)
 	}
 	began := time.Now()
 	rehearsed := f.tellWhile(fmt.Sprintf("rehearsing the window's %s at one multiple after another", show.Things(len(s.question.Window), "request", "requests")))

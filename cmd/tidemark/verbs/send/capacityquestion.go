@@ -30,19 +30,19 @@ import (
 // search is one question with what it is asked of.
 type search struct {
 	*capacityFlags
-	what     string
-	id       string // of the search: source and hash of what is asked
-	question capacity.Question
-	window   capacity.Window
-	header   analysis.AskedCapacity
-	path     string      // of the state file
-	state    *live.State // nil without a server
-	server   *live.Server
-	plan     plan.Header
-	named    deployment.Deployment
-	// predictTPOT is what runs are shown beside; nil: nothing.
-	predictTPOT func(inFlight int, contextTokens float64, of plan.Header) time.Duration
-	earlier     []capacity.Event // of the same search, from its state file
+	what        string
+	id          string // of the search: source and hash of what is asked
+	question    capacity.Question
+	window      capacity.Window
+	header      analysis.AskedCapacity
+	path        string      // of the state file
+	state       *live.State // nil without a server
+	server      *live.Server
+	plan        plan.Header
+	named       deployment.Deployment
+	saidVersion string            // of the engine, as the user named it; empty: the server says it
+	cost        analysis.StepCost // of what is named
+	earlier     []capacity.Event  // of the same search, from its state file
 }
 
 // newSearch reads flags, traffic and deployment, without asking any server.
@@ -72,7 +72,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 
 // ofServers are flags that a rehearsal has no use for.
 var ofServers = []string{"route", "class-model", "replica-header", "endpoint", "body", "drain-timeout", "api-key-file", "header", "header-file", "metrics-url", "max-failures", "max-lateness",
-	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "no-confirm", "fresh", "watch", "watch-port"}
+	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "calibrate", "no-confirm", "fresh", "watch", "watch-port"}
 
 // check refuses flags that contradict each other, and gives the precision as a share.
 func (f *capacityFlags) check() (precision float64, err error) {
@@ -142,29 +142,19 @@ func (s *search) ready() error {
 	if err != nil {
 		return err
 	}
-	var engine engine.Config
-	var band float64
 	var ask func(context.Context, *warehouse.Warehouse) error
 	if named != nil && named.GPU != "" && named.CatalogModel != "" {
-		ask = func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-			if s.named, engine, err = engineOf(ctx, w, *named); err != nil {
-				return err
-			}
-			if band, err = analysis.ServerBand(ctx, w.DB(), s.named); err != nil || !s.isLive() {
-				return err
-			}
-			if cost, err := analysis.LoadStepCost(ctx, w.DB(), s.named); err == nil { // without one its runs are shown without a prediction
-				s.predictTPOT = cost.TPOTOf
-			}
-			return nil
-		}
+		s.saidVersion = named.EngineVersion
+		ask = func(ctx context.Context, w *warehouse.Warehouse) error { return s.makeTwin(ctx, w, *named) }
 	}
 	path, drop, err := s.PlanFor(s.what, ask)
 	if err != nil {
 		return err
 	}
 	defer drop()
-	if engine.StepTime == nil {
+	q := &s.question
+	isNamed := q.Twin.Engine.StepTime != nil
+	if !isNamed {
 		if !s.isLive() {
 			return hint.Misuse("capacity: a rehearsal needs --gpu and --catalog-model")
 		}
@@ -172,30 +162,43 @@ func (s *search) ready() error {
 			return hint.Misuse("capacity: --gpu and --catalog-model go together").
 				Hint("name both, or neither: then small requests show how long steps take")
 		}
+		if s.isCalibrated {
+			return hint.Misuse("capacity: --calibrate finds the constants of a GPU and a model, and none is named").Hint("name them with --gpu and --catalog-model")
+		}
 	}
 	if err := s.readWindow(path); err != nil {
 		return err
 	}
-	q := &s.question
 	if !s.isLive() && q.Mode != "closed" { // nothing is sent, so that nothing need be spared
 		q.MaxScale = cmp.Or(q.MaxScale, capacity.MostScale)
 	}
-	q.Twin = capacity.Twin{
-		Engine: engine, Band: band,
-		Replicas: max(len(s.BaseURLs.Value()), s.replicas), Routing: s.routing,
-		MaxConcurrency: s.To.MaxConcurrency, IsAnswered: s.To.History == "answered", IsCold: s.To.Cache == "cold",
-	}
+	q.Twin.Replicas, q.Twin.Routing = max(len(s.BaseURLs.Value()), s.replicas), s.routing
+	q.Twin.MaxConcurrency, q.Twin.IsAnswered, q.Twin.IsCold = s.To.MaxConcurrency, s.To.History == "answered", s.To.Cache == "cold"
 	if s.isLive() {
 		q.Twin.Replicas, q.Twin.Routing = len(s.BaseURLs.Value()), rehearsal.Turns
 	} else {
 		q.Twin.AreSettingsCertain = true
 	}
-	if engine.StepTime == nil {
+	return nil
+}
+
+// makeTwin asks the catalogue for the twin of a named deployment, with the constants that the warehouse has for it now.
+func (s *search) makeTwin(ctx context.Context, w *warehouse.Warehouse, named deployment.Deployment) (err error) {
+	var engine engine.Config
+	if s.named, engine, err = engineOf(ctx, w, named); err != nil {
+		return err
+	}
+	twin := &s.question.Twin
+	if twin.Band, err = analysis.ServerBand(ctx, w.DB(), s.named); err != nil {
+		return err
+	}
+	twin.Engine, twin.StepTime = engine, capacity.ShiftedSteps(engine.StepTime)
+	twin.Engine.MaxModelLen = analysis.LongestOf(engine, s.named)
+	if !s.isLive() {
 		return nil
 	}
-	q.Twin.StepTime = capacity.ShiftedSteps(engine.StepTime)
-	q.Twin.Engine.MaxModelLen = analysis.LongestOf(engine, s.named)
-	return nil
+	s.cost, err = analysis.LoadStepCost(ctx, w.DB(), s.named)
+	return err
 }
 
 // readWindow cuts the window that is asked about.
@@ -232,11 +235,9 @@ func (s *search) readWindow(path string) error {
 		}
 		s.Tell("window: +%s to +%s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", s.window.From.Round(time.Second),
 			s.window.Until.Round(time.Second), of, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
-		begun := s.window
-		q.Window, s.window = begun.Cut(all, q.Mode == "sessions")
-		if share := begun.OutlastBy(q.Window); share > 0 {
-			q.Caution = fmt.Sprintf("%s of the requests of sessions that begin in the window are due after it, and rates are over the %s that all of them take. "+
-				"Fewer run at once than where sessions begin all the time, so the answer is too high: a longer --window is nearer", show.Percent(share), show.Duration(s.window.Length().Seconds()))
+		var caution string
+		if q.Window, s.window, caution = s.window.Cut(all, q.Mode == "sessions"); caution != "" {
+			q.Remarks = append(q.Remarks, caution)
 		}
 	}
 	if len(q.Window) == 0 {
@@ -267,8 +268,12 @@ func (s *search) describe() error {
 		}
 		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
 		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
-		s.server.Settings.PredictTPOT = s.predictTPOT
-		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
+		if s.question.Twin.StepTime != nil { // else its runs are shown without a prediction
+			s.server.Settings.PredictTPOT = s.cost.TPOTOf
+		}
+		environment := s.named
+		environment.EngineVersion = s.saidVersion
+		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &environment, "flags"
 		if s.server.Settings.SLO, err = json.Marshal(h.SLO); err != nil { // so that every verb judges these runs by it
 			return err
 		}
