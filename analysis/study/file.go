@@ -170,6 +170,9 @@ func parse(text []byte) (File, error) {
 			return f, err
 		}
 	}
+	if len(f.baseline.Each) > 0 {
+		return f, hint.Wrap(yamlfile.Errorf(baseline, "baseline: each: it is one configuration")).Hint("points: {params.max_num_seqs: 64} says which")
+	}
 	f.baseline.Name = Baseline
 	f.Steps = []Step{{Name: Baseline, Configurations: []Configuration{f.baseline}, Repeats: f.Repeats}}
 	if err := yamlfile.Each(f.addStep)("steps", yamlfile.Resolved(steps)); err != nil {

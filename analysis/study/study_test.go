@@ -173,14 +173,20 @@ func TestBuiltinStudiesCanBeRead(t *testing.T) {
 		}
 	}
 	f, _ := Read("vllm-settings")
-	configurations := 0
-	for _, s := range f.Steps {
-		if !s.IsControl {
-			configurations += len(s.Configurations)
-		}
+	sent, err := Read("../../docs/study/sent.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if configurations != 7 {
-		t.Errorf("PLAN has seven configurations, this %d", configurations)
+	for _, f := range []File{f, sent} {
+		configurations := 0
+		for _, s := range f.Steps {
+			if !s.IsControl {
+				configurations += len(s.Configurations)
+			}
+		}
+		if configurations != 7 {
+			t.Errorf("PLAN has seven configurations, %s %d", f.Name, configurations)
+		}
 	}
 	if a, b := f.Steps[1].Draw(0), f.Steps[2].Draw(0); a == b || b != f.Steps[0].Draw(0) {
 		t.Errorf("a control has draws of its own, all others share theirs: %d, %d", a, b)

@@ -3,6 +3,7 @@
 //
 //	file.go       the file that a user writes: traffic, deployment, space, constraints, objectives
 //	space.go      the candidates: every combination of values, the file's own deployment first
+//	ranges.go     the highest value of a setting that starts, by halving
 //	rehearse.go   stage one, without a server: the capacity of each candidate by package capacity, with one rehearsal for all that the
 //	              engine cannot tell apart
 //	front.go      cost, front and knee

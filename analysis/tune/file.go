@@ -38,6 +38,7 @@ type File struct {
 	Budget      Budget
 
 	spaceLine int
+	wasRanged bool // a value was searched for: it may leave nothing but the deployment
 }
 
 // Knob is a setting with the values that it may have.
@@ -45,6 +46,7 @@ type Knob struct {
 	Name, Flag string
 	Set        []string // of a live one: a program that changes it on a running server, with {value} among its arguments; nil: a flag sets it at the start
 	Values     []string
+	Range      *Range // to search for the highest value that starts; nil once it is found: it is the only value
 	line       int
 	field      *deployment.Field // nil: the engine model does not know it
 }
@@ -209,18 +211,8 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 	values := node
 	isKnown := slices.Contains(knobNames(), k.Name)
 	if isMapping := len(node.Content) > 0 && node.Content[0].Line > 0 && node.Tag == "!!map"; isMapping {
-		if slices.ContainsFunc(node.Content, func(n *yamlfile.Node) bool { return n.Value == "search" || n.Value == "from" }) {
-			return hint.Wrap(yamlfile.Errorf(node, "%s: a range to search is not built yet", where)).Hint("list the values: %s: [0.85, 0.9, 0.95]", k.Name)
-		}
-		fields, how := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag)}, "flag"
-		if isLive {
-			fields, how = yamlfile.Fields{"set": yamlfile.Each(addArgument(&k.Set))}, "set"
-		}
-		fields["values"] = func(_ string, node *yamlfile.Node) error { values = node; return nil }
-		if err := fields.Read(where, node); err != nil {
-			return err
-		}
-		if err := yamlfile.Require(where, node, how, "values"); err != nil {
+		var err error
+		if values, err = k.readMapping(where, node, isLive); err != nil {
 			return err
 		}
 	}
@@ -248,6 +240,13 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 	if k.Flag == "" && !isLive {
 		k.Flag = "--" + strings.ReplaceAll(k.Name, "_", "-")
 	}
+	if r := k.Range; r != nil {
+		if err := cmp.Or(k.checkValue(r.at(0)), k.checkValue(r.at(r.steps()))); err != nil {
+			return yamlfile.Errorf(node, "%s: %w", where, err)
+		}
+		f.Knobs = append(f.Knobs, k)
+		return nil
+	}
 	err := yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		var text string
 		if err := yamlfile.Text(&text)(where, node); err != nil {
@@ -264,6 +263,26 @@ func (f *File) addKnob(where string, node *yamlfile.Node) error {
 	})(where, values)
 	f.Knobs = append(f.Knobs, k)
 	return err
+}
+
+// readMapping reads {flag, values}, of a live knob {set, values}, or a range.
+func (k *Knob) readMapping(where string, node *yamlfile.Node, isLive bool) (values *yamlfile.Node, err error) {
+	isRange := slices.ContainsFunc(node.Content, func(n *yamlfile.Node) bool { return n.Value == "search" || n.Value == "from" })
+	if isRange && isLive {
+		return nil, hint.Wrap(yamlfile.Errorf(node, "%s: the highest value that starts is of what a start sets", where)).Hint("under space; or list the values")
+	}
+	if isRange {
+		return nil, k.readRange(where, node)
+	}
+	fields, how := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag)}, "flag"
+	if isLive {
+		fields, how = yamlfile.Fields{"set": yamlfile.Each(addArgument(&k.Set))}, "set"
+	}
+	fields["values"] = func(_ string, node *yamlfile.Node) error { values = node; return nil }
+	if err := fields.Read(where, node); err != nil {
+		return nil, err
+	}
+	return values, yamlfile.Require(where, node, how, "values")
 }
 
 // valueHere is where a live knob's value goes.

@@ -16,6 +16,7 @@ const logSchema = "tidemark.tune-log/1"
 type Log struct {
 	SeriesID   string // names the searches and logs of this race
 	Tries      []Try
+	Ranged     []Try            // starts that only showed whether a value starts
 	Starts     int              // begun, those that a kill ended too: they number logs
 	Left       *server.Identity // of a server that was not stopped
 	IsFinished bool
@@ -28,7 +29,7 @@ type logLine struct {
 	userfile.Owner
 	SeriesID  string           `json:"series_id,omitempty"`
 	At        string           `json:"at"`
-	Event     string           `json:"event"` // begun, starting, started, ended, stopped, finished
+	Event     string           `json:"event"` // begun, starting, started, ranged, ended, stopped, finished
 	Candidate string           `json:"starting,omitempty"`
 	Process   *server.Identity `json:"process,omitempty"`
 	Try       *Try             `json:"try,omitempty"`
@@ -63,6 +64,10 @@ func (l *Log) take(entry logLine) {
 		l.Starts++
 	case "started":
 		l.Left = entry.Process
+	case "ranged":
+		if entry.Try != nil {
+			l.Ranged = append(l.Ranged, *entry.Try)
+		}
 	case "ended":
 		if entry.Try != nil {
 			l.Tries = append(l.Tries, *entry.Try)
@@ -84,13 +89,14 @@ func (l *Log) add(line logLine) error {
 	return nil
 }
 
-// Starting, Started, Ended and Stopped each write a line.
+// Starting, Started, RangeTried, Ended and Stopped each write a line.
 func (l *Log) Starting(candidate string) error {
 	return l.add(logLine{Event: "starting", Candidate: candidate})
 }
 func (l *Log) Started(of server.Identity) error {
 	return l.add(logLine{Event: "started", Process: &of})
 }
+func (l *Log) RangeTried(t Try) error    { return l.add(logLine{Event: "ranged", Try: &t}) }
 func (l *Log) Ended(t Try) error         { return l.add(logLine{Event: "ended", Try: &t}) }
 func (l *Log) Stopped() error            { return l.add(logLine{Event: "stopped"}) }
 func (l *Log) Finished(why string) error { return l.add(logLine{Event: "finished", Why: why}) }

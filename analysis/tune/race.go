@@ -61,6 +61,7 @@ type Race struct {
 	Least            time.Duration // load of the shortest search
 	TokensPerRequest float64       // of output, on average
 	Tries            []Try
+	Ranged           int // starts of the budget that went into ranges
 
 	places map[string]int // in the field, by key
 }
@@ -227,8 +228,11 @@ func (r *Race) Answers(candidate string) (n int) {
 
 // share is the load of the first search of each.
 func (r *Race) share() time.Duration {
-	return max(r.Budget.Load/time.Duration(r.Budget.Starts), r.Least)
+	return max(r.Budget.Load/time.Duration(r.starts()), r.Least)
 }
+
+// starts are those that the race may use.
+func (r *Race) starts() int { return max(r.Budget.Starts-r.Ranged, 1) }
 
 // left is what remains of the load.
 func (r *Race) left() time.Duration {
@@ -266,14 +270,14 @@ func (r *Race) Next() (turn Turn, ended string) {
 	next, why := r.promising(), "short"
 	if again := r.spoilt(); again != nil {
 		next, why = again, "again: of its search no run counted, for this client's sake"
-	} else if next == nil || len(r.started()) >= max(2, r.Budget.Starts*3/4) { // the other starts are for longer searches
+	} else if next == nil || len(r.started()) >= max(2, r.starts()*3/4) { // the other starts are for longer searches
 		if next, ended = r.open(); next == nil {
 			return turn, ended
 		}
 		why = "longer: it is open whether it is beaten"
 	}
 	switch {
-	case len(r.Tries) >= r.Budget.Starts:
+	case len(r.Tries) >= r.starts():
 		return turn, fmt.Sprintf("the %s of the budget are used up", show.Things(r.Budget.Starts, "start", "starts"))
 	case left < r.Least:
 		return turn, "the budget's load is used up"

@@ -86,8 +86,8 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(i
 		} else {
 			seen[key] = true
 		}
-		if e := m.Question.Twin.Engine; r.Why == "" && e.MaxNumBatchedTokens > 0 && e.MaxNumBatchedTokens < e.MaxNumSeqs {
-			r.Why = "does not start: max_num_batched_tokens is below max_num_seqs"
+		if r.Why == "" {
+			r.Why = DoesNotStart(m.Question.Twin.Engine)
 		}
 		if r.Why != "" {
 			continue
@@ -105,7 +105,7 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(i
 		}
 		groups[key] = append(groups[key], variant{r, m.Question})
 	}
-	if valid == 0 {
+	if valid == 0 && !f.wasRanged {
 		return nil, f.noneValid(rows)
 	}
 	if err := shorten(ctx, order, groups, told); err != nil {
@@ -117,6 +117,14 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(i
 	price(rows, groups)
 	f.markFront(rows)
 	return rows, nil
+}
+
+// DoesNotStart is why an engine refuses its settings; empty: it does not.
+func DoesNotStart(e engine.Config) string {
+	if e.MaxNumBatchedTokens > 0 && e.MaxNumBatchedTokens < e.MaxNumSeqs {
+		return "does not start: max_num_batched_tokens is below max_num_seqs"
+	}
+	return ""
 }
 
 // unknown are the values of knobs that no model knows: a server can tell them apart.

@@ -88,11 +88,13 @@ func (f *tuneFlags) run() error {
 	if err != nil {
 		return err
 	}
+	if err := file.CheckRanges(f.isRehearsed); err != nil {
+		return err
+	}
 	candidates, err := file.Candidates()
 	if err != nil {
 		return err
 	}
-	began := time.Now()
 	asked, err := f.read(file, candidates)
 	if err != nil {
 		return err
@@ -104,6 +106,22 @@ func (f *tuneFlags) run() error {
 		}
 		defer t.log.Close()
 	}
+	if file.HasRanges() {
+		if err := t.findRanges(); err != nil {
+			return err
+		}
+		file = t.file
+		if candidates, err = file.Candidates(); err != nil {
+			return err
+		}
+		isQuiet := f.Quiet
+		f.Quiet = true // the window is told once
+		if asked, err = f.read(file, candidates); err != nil {
+			return err
+		}
+		f.Quiet, t.asked = isQuiet, asked
+	}
+	began := time.Now()
 	rows, err := f.rank(file, candidates, asked)
 	if err != nil {
 		return err

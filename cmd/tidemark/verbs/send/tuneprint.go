@@ -57,6 +57,7 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 	}
 	knee := slices.IndexFunc(finished, func(f tune.Finisher) bool { return f.IsKnee })
 	said := t.verdict(finished, knee)
+	finished = append(finished, t.notStarting(finished)...)
 	if err := t.keep(t.file, rows, finished, t.race.Origin(), said); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 		if knee >= 0 {
 			out.Set = finished[knee].Flags()
 		}
-		out.Origin, out.raced = t.race.Origin(), &raced{Ended: ended, Starts: len(t.race.Tries), LoadS: t.race.Sent().Seconds(), Entered: racedRows(finished)}
+		out.Origin, out.raced = t.race.Origin(), &raced{Ended: ended, Starts: len(t.race.Tries) + len(t.log.Ranged), LoadS: t.race.Sent().Seconds(), Entered: racedRows(finished)}
 		if err := t.printJSON(out); err != nil {
 			return err
 		}
@@ -83,12 +84,45 @@ func (t *tuning) say(rows []tune.Row, ended string) error {
 	for _, c := range tune.Rejected(rows) {
 		t.Remark("rejected: %d %s", c.Count, c.Why)
 	}
+	if t.ranging != nil {
+		for _, found := range t.ranging.Found {
+			t.Remark("%s.", found)
+		}
+	}
 	if n := t.race.Left(); n > 0 {
 		t.Remark("%s may be better and had no start: a larger budget has room for them.", show.Things(n, "candidate", "candidates"))
 	}
-	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries), "start", "starts"), ended)
+	t.Remark("%s of load in %s: %s.", show.Duration(t.race.Sent().Seconds()), show.Things(len(t.race.Tries)+t.race.Ranged, "start", "starts"), ended)
 	t.Remark("%s", said)
 	return t.exit()
+}
+
+// notStarting are the values of a range that did not start, but those that are in the race.
+func (t *tuning) notStarting(finished []tune.Finisher) (failed []tune.Finisher) {
+	if t.ranging == nil {
+		return nil
+	}
+	return slices.DeleteFunc(t.ranging.Failed(), func(f tune.Finisher) bool {
+		return slices.ContainsFunc(finished, func(other tune.Finisher) bool { return other.Key() == f.Key() })
+	})
+}
+
+// sayNoneStarts ends a search for a value that starts without one.
+func (t *tuning) sayNoneStarts(setting string) error {
+	failed := t.ranging.Failed()
+	said := fmt.Sprintf("No start served: not even the lowest %s starts.", strings.ReplaceAll(setting, "_", " "))
+	if t.JSON {
+		out := tuned{Name: t.file.Name, Origin: "measured", Set: []string{}, raced: &raced{Ended: said, Starts: len(t.log.Ranged), Entered: racedRows(failed)}}
+		if err := t.printJSON(out); err != nil {
+			return err
+		}
+		return kit.ExitError{Code: kit.ExitInvalid}
+	}
+	for _, f := range failed {
+		t.Remark("rejected: %s: %s", f.Label(), f.Rejected)
+	}
+	t.Remark("%s", said)
+	return kit.ExitError{Code: kit.ExitInvalid}
 }
 
 // verdict is what to set, and against what.
@@ -162,7 +196,10 @@ func raceForms(finished []tune.Finisher) []analysis.Table {
 		if f.ExpectedUSD != nil {
 			expectedUSD = show.Figures(*f.ExpectedUSD)
 		}
-		label, expected, mark := f.Label(), tables.Figure(show.Figures(f.ExpectedPerS)), raceMark(f)
+		label, expected, mark := f.Label(), tables.Figure(""), raceMark(f)
+		if f.ExpectedPerS > 0 {
+			expected = tables.Figure(show.Figures(f.ExpectedPerS))
+		}
 		full.Rows = append(full.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), expected, tables.Figure(off), tables.Figure(usd), tables.Figure(expectedUSD), mark})
 		short.Rows = append(short.Rows, []any{label, tables.Figure(rate), tables.Figure(interval), expected, tables.Figure(off), tables.Figure(usd), mark})
 		narrow.Rows = append(narrow.Rows, []any{label, tables.Figure(rate), expected, tables.Figure(off), mark})

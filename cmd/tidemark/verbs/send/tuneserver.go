@@ -42,6 +42,7 @@ type tuning struct {
 	race    *tune.Race
 	twins   map[string]capacity.Twin // the engine models, by candidate
 	notKept error                    // the first search that could not be ingested
+	ranging *tune.Ranging            // nil: no value of a range was searched for
 	running *server.Process          // with live knobs: it stays for the next turn
 	flags   []string                 // that it was started with
 }
@@ -79,6 +80,7 @@ func (f *tuneFlags) prepare(file tune.File, a asked) (*tuning, error) {
 // run races what stage one left, and prints what came of it.
 func (t *tuning) run(rows []tune.Row) error {
 	t.race = t.file.NewRace(rows, t.asked.base.question)
+	t.race.Ranged = len(t.log.Ranged)
 	for i, row := range rows { // in the order of the candidates
 		if row.Why == "" {
 			twin := twinOf(t.asked.modelled[i], row.IsCached)
@@ -92,6 +94,63 @@ func (t *tuning) run(rows []tune.Row) error {
 		return err
 	}
 	return t.say(rows, ended)
+}
+
+// findRanges starts servers until the highest value that starts is known of each range. What a start showed is in the journal.
+func (t *tuning) findRanges() (err error) {
+	if t.ranging, err = t.file.NewRanging(); err != nil {
+		return err
+	}
+	for {
+		t.ranging.Tries = t.log.Ranged
+		c, isDone, fails, err := t.ranging.Next()
+		switch {
+		case err != nil:
+			return err
+		case fails != "":
+			return t.sayNoneStarts(fails)
+		case isDone:
+			for _, found := range t.ranging.Found {
+				t.Tell("%s", found)
+			}
+			return nil
+		}
+		if err := t.tryRange(c); err != nil {
+			t.Tell("the journal is in %s: the same command goes on there", t.journal)
+			return err
+		}
+	}
+}
+
+// tryRange starts a server, reads its settings back, and stops it.
+func (t *tuning) tryRange(c tune.Candidate) error {
+	s := *t.asked.base
+	s.named = c.Deployment
+	if err := s.describe(); err != nil {
+		return err
+	}
+	try := tune.Try{Candidate: c.Key(), Outcome: tune.Served}
+	turn := tune.Turn{Row: tune.Row{Candidate: c}, Why: "does it start?"}
+	failure, err := t.serve(turn, s.server.Settings, &try)
+	if err != nil {
+		return errors.Join(err, t.stopRunning())
+	}
+	if failure != nil {
+		try.Failed(tune.NotReady, failure.Why, failure.Last)
+	} else if ignored := server.Ignored(c.Settings(), t.running.Settings(t.Context)); len(ignored) > 0 {
+		try.Failed(tune.Ignored, "the server ignores a flag: "+strings.Join(ignored, "; "), nil)
+	}
+	if t.Context.Err() != nil {
+		return errors.Join(t.Context.Err(), t.stopRunning())
+	}
+	if try.Outcome != tune.Served {
+		t.Tell("%s: %s", turn.Label(), try.Why)
+	}
+	err = t.log.RangeTried(try)
+	if failure != nil {
+		return errors.Join(err, t.log.Stopped())
+	}
+	return errors.Join(err, t.stopRunning())
 }
 
 // play starts one server after the other until the race has ended.
