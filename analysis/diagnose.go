@@ -43,6 +43,13 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 			return nil, fmt.Errorf("diagnose %s: %w", one, err)
 		}
 		d.Notes = append(d.Notes, throttlings...)
+		if kind == "run" {
+			kernels, err := Kernels(ctx, db, one)
+			if err != nil {
+				return nil, fmt.Errorf("diagnose %s: %w", one, err)
+			}
+			d.Notes = append(d.Notes, kernels...)
+		}
 		all = append(all, d)
 	}
 	return all, nil

@@ -169,6 +169,30 @@ order by
 	return column(table, 0), err
 }
 
+// Kernels says of each profile of a run which kernels took the GPU's time, beside what the terms of the prediction say, and of what part of the run.
+func Kernels(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {
+	table, err := ask(ctx, db, `
+select
+    'kernels of ' || source_name || ': '
+    || string_agg(
+        category || ' ' || coalesce(macros.percent_text(share_ratio), '-')
+        || case when predicted_share_ratio is null then '' else ' (predicted ' || macros.percent_text(predicted_share_ratio) || ')' end,
+        ', ' order by share_ratio desc nulls last, predicted_share_ratio desc
+    )
+    || ' of the time of all kernels of the capture; the summary says no instants, so that the steady part of the run '
+    || case
+        when any_value(steady_from_s) is null then '(it has none) '
+        else '(from ' || macros.duration_text(any_value(steady_from_s)) || ' to ' || macros.duration_text(any_value(steady_until_s)) || ') '
+    end
+    || 'cannot be cut out of it' as sentence
+from marts.run_kernels
+where run_id = ?
+    and (share_ratio > 0 or predicted_share_ratio > 0)
+group by source_name
+order by source_name`, runID)
+	return column(table, 0), err
+}
+
 // Anatomy says in a few sentences where the time of a run's requests went, behind which class they waited, and what each class cost and got; those of
 // which nothing is known are left out.
 func Anatomy(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {

@@ -262,7 +262,7 @@ func TestPromptsThatComeTogetherWaitForEachOther(t *testing.T) {
 	p := analysis.Point{Load: analysis.Load{Clients: 256, InputTokens: 128, OutputTokens: 256}}
 	p.GPU, p.CatalogModel = "H100", "llama-3.1-8b"
 	argument := must.Get(analysis.Argue(t.Context(), db, p))(t)
-	together, err := analysis.TogetherTTFT(t.Context(), db, argument.Point)
+	together, err := argument.TogetherTTFT(t.Context(), db)
 	if err != nil || together < 5*argument.TTFT || together < 0.645/1.3 || together > 0.711*1.3 {
 		t.Errorf("256 clients at once: %v s, %v; want 0.5 to 0.92, and much more than %v", together, err, argument.TTFT)
 	}
@@ -271,9 +271,9 @@ func TestPromptsThatComeTogetherWaitForEachOther(t *testing.T) {
 		"drafts":     func(p *analysis.Point) { p.Drafts = 3 },
 		"a cache":    func(p *analysis.Point) { p.CachedTokens = 64 },
 	} {
-		q := argument.Point
-		change(&q)
-		if together, err := analysis.TogetherTTFT(t.Context(), db, q); !math.IsNaN(together) || err != nil {
+		other := argument
+		change(&other.Point)
+		if together, err := other.TogetherTTFT(t.Context(), db); !math.IsNaN(together) || err != nil {
 			t.Errorf("%s: %v, %v; want no figure", what, together, err)
 		}
 	}

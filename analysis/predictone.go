@@ -27,6 +27,7 @@ type Argument struct {
 	Bytes    Table // one row of argumentQuery
 	Constant Table // rows of macros.assumptions
 	Nearest  Nearest
+	made     deploymentRow
 }
 
 // Replicas is the data parallel degree. The bandwidth model predicts one replica: rates are multiplied by it for all of them.
@@ -70,7 +71,7 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	if err != nil {
 		return Argument{}, err
 	}
-	a := Argument{Prediction: predictions[0], Point: p}
+	a := Argument{Prediction: predictions[0], Point: p, made: made}
 	if a.Why != "" {
 		return a, nil
 	}
@@ -93,14 +94,15 @@ const mostTogether = 4096
 // TogetherTTFT is the median time to the first token, seconds, in a closed loop whose clients start at once and whose requests are all of one
 // length: they stay together, so that prompts wait for each other and for the API server's thread. The formula of a Prediction has requests
 // that come apart. It is rehearsed on the model of the whole server, three requests a client; NaN where that model does not hold such a load.
-func TogetherTTFT(ctx context.Context, db *sql.DB, p Point) (float64, error) {
+func (a Argument) TogetherTTFT(ctx context.Context, db *sql.DB) (float64, error) {
+	p := a.Point
 	clients := int(p.Clients)
 	isPlayable := clients > 1 && clients <= mostTogether && float64(clients) == p.Clients && !p.IsStatic &&
 		p.Drafts == 0 && p.TokensPerStep <= 1 && p.CachedTokens == 0 && p.DataParallelSize <= 1
 	if !isPlayable {
 		return math.NaN(), nil
 	}
-	cost, err := loadStepCost(ctx, db, p.Deployment, nil)
+	cost, err := stepCostOf(ctx, db, p.Deployment, a.made)
 	if err != nil {
 		return math.NaN(), err
 	}

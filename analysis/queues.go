@@ -162,6 +162,74 @@ order by
     prompts.sent_s,
     prompts.seq`
 
+// RoomOfRun says what a run's GPUs have room for, and how long prompts wait by a queue's formula beside what was measured: two sentences; none where the
+// deployment is not known. The second is left out where prompts come faster than the formula can serve them, or too few came.
+func RoomOfRun(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {
+	table, err := ask(ctx, db, `
+with means as (
+    select
+        avg(input_tokens + output_tokens / 2e0) as tokens,
+        count(*) / nullif(max(sent_s) - min(sent_s), 0) as rate_per_s,
+        count(distinct coalesce(endpoint, '')) as servers
+    from staging.requests
+    where run_id = $1
+        and is_success
+        and not is_warm_up
+        and not is_unpredicted
+),
+
+rooms as (
+    select
+        d.max_num_seqs as most,
+        floor(macros.kv_capacity_tokens(d)) as kv_tokens,
+        means.tokens,
+        floor(macros.fitting_requests(d, macros.kv_free_bytes(d), means.tokens, 0)) as fitting
+    from staging.deployments
+    cross join means
+    where run_id = $1
+),
+
+prompts as (
+    select
+        means.rate_per_s / means.servers as rate_per_s,
+        avg(prompt_s) as service_s,
+        stddev_pop(prompt_s) / avg(prompt_s) as cv,
+        avg(place_wait_s + prompt_wait_s) as in_order_s,
+        avg(ttft_s - request_s - prompt_s - steps_s) as measured_s
+    from marts.ttft_gap
+    cross join means
+    where run_id = $1
+        and prompt_s > 0
+    group by means.rate_per_s, means.servers
+    having count(*) >= 20
+),
+
+waits as (
+    select
+        *,
+        macros.pollaczek_khinchine_s(rate_per_s, service_s, cv) as formula_s
+    from prompts
+)
+
+select unnest([
+    (select 'one replica has room for ' || macros.count_text(kv_tokens) || ' tokens of KV cache: ' || macros.count_text(least(most, fitting))
+        || ' requests at once of ' || macros.count_text(round(tokens)) || ' tokens (prompt and half of the answer, the mean of this run), limited by '
+        || case when fitting < most then 'the KV cache' else 'max_num_seqs ' || macros.count_text(most) end
+    from rooms where kv_tokens > 0),
+    (select 'by the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits '
+        || macros.duration_text(formula_s) || ' in the mean, at a utilization of ' || macros.percent_text(rate_per_s * service_s)
+        || '; in the order that they came in, ' || macros.duration_text(in_order_s) || '; measured '
+        || case when measured_s > 0 then macros.duration_text(measured_s) else 'nothing' end || ' beyond the predicted work of the prompt itself'
+    from waits where formula_s is not null)
+]) as sentence`, runID)
+	for _, row := range table.Rows {
+		if text, is := row[0].(string); is {
+			sentences = append(sentences, text)
+		}
+	}
+	return sentences, err
+}
+
 // QueueOfSource is the prefill stage of a trace replayed on a deployment. There are no slots, because a trace does not say how long an
 // answer takes.
 func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.Deployment) (MeasuredQueue, error) {

@@ -86,7 +86,12 @@ func loadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment, cons
 	if err != nil {
 		return StepCost{}, err
 	}
-	cost := StepCost{Deployment: resolved, tokens: grid(), replicas: max(d.DataParallelSize, 1)}
+	return stepCostOf(ctx, db, resolved, made)
+}
+
+// stepCostOf is LoadStepCost of a deployment that is resolved.
+func stepCostOf(ctx context.Context, db *sql.DB, d deployment.Deployment, made deploymentRow) (StepCost, error) {
+	cost := StepCost{Deployment: d, tokens: grid(), replicas: max(d.DataParallelSize, 1)}
 	if err := cost.loadFactors(ctx, db, made); err != nil {
 		return cost, fmt.Errorf("step cost: %w", err)
 	}

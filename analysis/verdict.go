@@ -53,7 +53,7 @@ type Verdict struct {
 	P99TPOTS       *float64
 	SlowdownRatio  *float64 // median of measured over predicted time per token
 	PredictedModel string   // the only model that the prediction is of; empty where all requests asked for it
-	OtherModels    string   // those that classes asked for instead, of which nothing is predicted
+	OtherModels    string   // those that classes asked for instead, each with its own prediction or why it has none, in words
 	CountsNoTokens bool     // the server did not say how many tokens a successful request brought, so TPOT is unknown
 	Whole          int64    // answers of two tokens or more that came at once: of them no time per token is known
 	NeverKept      int64    // requests that a closed loop should have kept in flight, if its plan was too short for that; else 0
@@ -242,7 +242,7 @@ func (v Verdict) comparison() string {
 	case v.SlowdownRatio == nil:
 		return "no prediction for this deployment"
 	case v.OtherModels != "":
-		return fmt.Sprintf("time per token %s times the prediction (median of the requests to %s; nothing is predicted of %s)",
+		return fmt.Sprintf("time per token %s times the prediction (median of the requests to %s; %s)",
 			show.Figures(*v.SlowdownRatio), v.PredictedModel, v.OtherModels)
 	default:
 		return fmt.Sprintf("time per token %s times the prediction (median)", show.Figures(*v.SlowdownRatio))

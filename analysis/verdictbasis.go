@@ -91,12 +91,18 @@ where run_id = ?
 	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
 }
 
-// readOtherModels finds the models that classes asked for instead of the run's own: their deployments are not known, and so nothing is predicted.
+// readOtherModels finds the models that classes asked for instead of the run's own, and how they compare with their own predictions.
 func (v *Verdict) readOtherModels(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `
 select
     coalesce(any_value(runs.served_model), ''),
-    coalesce(string_agg(models.model, ', ' order by models.model), '')
+    coalesce(string_agg(
+        coalesce(
+            macros.figures(models.slowdown_ratio) || ' times of ' || models.model,
+            'nothing is predicted of ' || models.model || coalesce(': ' || models.unpredicted_because, '')
+        ),
+        '; ' order by models.model
+    ), '')
 from marts.served_models as models
 inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> models.model
 where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)

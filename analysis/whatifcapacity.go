@@ -37,7 +37,7 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	if window.Until == 0 {
 		window = capacity.WholeWindow(requests, plan.Header{}, "open")
 	}
-	q.Window, window = window.Cut(requests, q.Mode == "sessions")
+	q.Window, window, asked.caution = window.Cut(requests, q.Mode == "sessions")
 	q.Length, q.Seed = window.Length(), 1
 	q.MaxScale, q.IsBrief = capacity.MostScale, true
 	e := settings.Engine
@@ -45,7 +45,8 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	q.Twin = RehearsedTwin(e, cost.Deployment)
 	q.Twin.Replicas = settings.Replicas
 	q.Twin.Band, err = ServerBand(ctx, answers.DB, cost.Deployment)
-	return fleetQuestion{q, answers, cost.Deployment, window.Span(q.Window, plan.Header{})}, true, err
+	asked.Question, asked.answers, asked.deployment, asked.span = q, answers, cost.Deployment, window.Span(q.Window, plan.Header{})
+	return asked, true, err
 }
 
 // fleetQuestion is a question with whom it is asked for.
@@ -54,6 +55,7 @@ type fleetQuestion struct {
 	answers    *Answers
 	deployment deployment.Deployment
 	span       capacity.Span
+	caution    string // about the window; empty: none
 }
 
 // RehearsedTwin is one server that is only rehearsed; its band is not known yet.
@@ -74,7 +76,7 @@ func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale f
 		return err
 	}
 	wanted := scale * float64(len(q.Window)) / q.Length.Seconds()
-	o.CapacityPerS, o.Headroom, o.IsRehearsed = perS, perS.Value/wanted-1, true
+	o.CapacityPerS, o.Headroom, o.IsRehearsed, o.Caution = perS, perS.Value/wanted-1, true, q.caution
 	known := map[int]Range{max(q.Twin.Replicas, 1): perS}
 	if o.Needed, err = q.replicasFor(ctx, known, wanted, func(r Range) float64 { return r.Value }); err != nil {
 		return err

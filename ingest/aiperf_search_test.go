@@ -10,6 +10,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // What a search reached is a mean over trials, its failed iteration has no figure, and
@@ -55,9 +56,7 @@ func TestAIPerfAdaptiveInTheMarts(t *testing.T) {
 func TestAIPerfPhasesInTheMarts(t *testing.T) {
 	w := open(t)
 	folder := filepath.Join("..", "fixtures", "tools", "aiperf-search")
-	if _, err := ingest.Load(t.Context(), w, []string{filepath.Join(folder, "phase_manifest.json"), filepath.Join(folder, "phases")}, ingest.Options{MaxRejectedRatio: 0.5}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{filepath.Join(folder, "phase_manifest.json"), filepath.Join(folder, "phases")}, ingest.Options{MaxRejectedRatio: 0.5}))(t)
 	got := joined(table(t, w, "select label, max_concurrency, requests, completed, mean_ttft_s, request_per_s, epoch(started_at)::bigint from marts.points order by point"))
 	if want := "baseline_traffic 4 102 100 0.1205 3.25 1793000020|storm 64 102 100 0.41025 3.25 1793000051"; got != want {
 		t.Errorf("got %s, want %s", got, want)

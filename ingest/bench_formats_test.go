@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -67,9 +68,7 @@ func BenchmarkIngestJSONLines(b *testing.B) {
 func cpuUsed(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
@@ -125,18 +124,11 @@ func writeMooncakeLike(b *testing.B, path string, rows int) {
 
 func writeFile(b *testing.B, path string, write func(*bufio.Writer)) {
 	b.Helper()
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(b)
 	out := bufio.NewWriterSize(file, 1<<20)
 	write(out)
-	if err := out.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, out.Flush())
+	must.Do(b, file.Close())
 }
 
 // BenchmarkIngestGzip sets taking a gzipped trace in beside undoing its
@@ -164,36 +156,21 @@ func BenchmarkIngestGzip(b *testing.B) {
 
 func packFile(b *testing.B, from, into string) {
 	b.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		b.Fatal(err)
-	}
+	in := must.Get(os.Open(from))(b)
 	defer in.Close()
 	writeFile(b, into, func(out *bufio.Writer) {
 		packer := gzip.NewWriter(out)
-		if _, err := io.Copy(packer, in); err != nil {
-			b.Fatal(err)
-		}
-		if err := packer.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(io.Copy(packer, in))(b)
+		must.Do(b, packer.Close())
 	})
 }
 
 func unpack(b *testing.B, path string) {
 	b.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(b)
 	defer file.Close()
-	unpacker, err := gzip.NewReader(bufio.NewReaderSize(file, 256<<10))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, unpacker); err != nil {
-		b.Fatal(err)
-	}
+	unpacker := must.Get(gzip.NewReader(bufio.NewReaderSize(file, 256<<10)))(b)
+	must.Get(io.Copy(io.Discard, unpacker))(b)
 }
 
 // BenchmarkIngestScaling takes traces of growing length in: time a row and memory
@@ -224,17 +201,11 @@ func BenchmarkIngestPrometheusRange(b *testing.B) {
 	values := benchRows(b, 38_000_000)
 	path := filepath.Join(b.TempDir(), "range.json")
 	writeRange(b, path, values)
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(b)
 	var took time.Duration
 	var peak int64
 	for b.Loop() {
-		w, err := warehouse.Open(context.Background(), emptyFile(b), warehouse.ReadWrite)
-		if err != nil {
-			b.Fatal(err)
-		}
+		w := must.Get(warehouse.Open(context.Background(), emptyFile(b), warehouse.ReadWrite))(b)
 		resetPeak()
 		began := time.Now()
 		load(b, w, path, ingest.Options{})
@@ -243,9 +214,7 @@ func BenchmarkIngestPrometheusRange(b *testing.B) {
 		if got := number(b, w, "select count(*) from raw.metrics"); got != int64(values) {
 			b.Fatalf("got %d values, want %d", got, values)
 		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, w.Close())
 	}
 	b.ReportMetric(float64(values)*float64(b.N)/took.Seconds(), "values/s")
 	b.ReportMetric(float64(info.Size())*float64(b.N)/1e6/took.Seconds(), "MB/s")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -44,10 +45,7 @@ func BenchmarkIngestRounds(b *testing.B) {
 func writeRounds(b *testing.B, path string, rounds, sessions int) {
 	b.Helper()
 	samples := sampleSessions(b)
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(b)
 	defer file.Close()
 	out := bufio.NewWriterSize(file, 1<<20)
 	for s := range sessions {
@@ -58,9 +56,7 @@ func writeRounds(b *testing.B, path string, rounds, sessions int) {
 			fmt.Fprintln(out, sample[n%len(sample)].again(fmt.Sprintf("session-%d", s), n, int64(repetition)*20_000, begin.Add(time.Duration(repetition)*time.Hour)))
 		}
 	}
-	if err := out.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, out.Flush())
 }
 
 // sampleRound is a line of a sample, and what of it changes when it is repeated.
@@ -89,9 +85,7 @@ func sampleSessions(b *testing.B) (sessions [][]sampleRound) {
 	place := map[string]int{}
 	for line := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n") {
 		round := sampleRound{line: line}
-		if err := json.Unmarshal([]byte(line), &round); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, json.Unmarshal([]byte(line), &round))
 		if _, isKnown := place[round.Session]; !isKnown {
 			place[round.Session] = len(sessions)
 			sessions = append(sessions, nil)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -58,21 +59,14 @@ func timed(b *testing.B, rows int, fill func(*warehouse.Warehouse)) time.Duratio
 	b.Helper()
 	path := emptyFile(b)
 	defer os.Remove(path)
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := w.DB().Exec("set threads = 2"); err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(context.Background(), path, warehouse.ReadWrite))(b)
+	must.Get(w.DB().Exec("set threads = 2"))(b)
 	began := time.Now()
 	fill(w)
 	if got := number(b, w, "select count(*) from raw.arrivals"); got != int64(rows) {
 		b.Fatalf("got %d rows, want %d", got, rows)
 	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, w.Close())
 	return time.Since(began)
 }
 
@@ -99,10 +93,7 @@ func readCSVInto(b *testing.B, w *warehouse.Warehouse, path, line, options strin
 // requests a second, no line end at the end.
 func writeAzureLike(b *testing.B, path string, rows int) {
 	b.Helper()
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(b)
 	out := bufio.NewWriterSize(file, 1<<20)
 	out.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens")
 	at := time.Date(2023, 11, 16, 18, 17, 3, 979960000, time.UTC)
@@ -116,12 +107,8 @@ func writeAzureLike(b *testing.B, path string, rows int) {
 		line = strconv.AppendUint(append(line, ','), state>>50%1000, 10)
 		out.Write(line)
 	}
-	if err := out.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, out.Flush())
+	must.Do(b, file.Close())
 }
 
 // resetPeak makes the kernel measure the peak anew (Linux).

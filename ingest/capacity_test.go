@@ -12,6 +12,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 const searchFile = "azure-conv-5f3a9c21.capacity.jsonl"
@@ -19,10 +20,7 @@ const searchFile = "azure-conv-5f3a9c21.capacity.jsonl"
 // searchLines are the lines of the search in fixtures: its header, five starts and ends of runs, and the answer.
 func searchLines(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "fixtures", "searches", searchFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "searches", searchFile)))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	return lines[:len(lines)-1]
 }
@@ -56,9 +54,7 @@ func TestASearchThatGoesOnReplacesItsEarlierState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), searchFile)
 	state := func(lines ...string) string {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 		return path
 	}
 	more := strings.NewReplacer("12:00:30Z", "12:30:00Z").Replace(lines[1]) // another run, after the answer

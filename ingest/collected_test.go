@@ -10,22 +10,18 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // What was collected later replaces what was there, under the name that it has; an older copy is refused, and another service stands beside it.
 func TestWhatWasCollectedGrows(t *testing.T) {
 	w := open(t)
-	text, err := os.ReadFile("../fixtures/metrics/chat.prometheus.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../fixtures/metrics/chat.prometheus.jsonl"))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	path := filepath.Join(t.TempDir(), "chat.prometheus.jsonl")
 	state := func(lines ...string) string {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 		return path
 	}
 	sources := func(want string) {

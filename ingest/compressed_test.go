@@ -14,34 +14,24 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 func gzipOf(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	if _, err := writer.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(writer.Write(content))(t)
+	must.Do(t, writer.Close())
 	return packed.Bytes()
 }
 
 func xzOf(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer
-	writer, err := xz.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := writer.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	writer := must.Get(xz.NewWriter(&packed))(t)
+	must.Get(writer.Write(content))(t)
+	must.Do(t, writer.Close())
 	return packed.Bytes()
 }
 
@@ -115,10 +105,7 @@ func TestBombs(t *testing.T) {
 	}
 	rows := header + strings.Repeat("2024-01-01 00:00:00,1,1\n", 1000)
 	var gzipped, zstded bytes.Buffer
-	encoder, err := zstd.NewWriter(&zstded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(&zstded))(t)
 	pack(t, gzip.NewWriter(&gzipped), "")
 	pack(t, encoder, rows)
 	refused(t, open(t), write(t, "zeros", gzipped.Bytes()), ingest.Options{}, "gzip: unpacks to more than")

@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // docs/formats.md names every format that there is.
 func TestFormatsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../docs/formats.md"))(t)
 	for _, name := range ingest.Formats() {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("docs/formats.md does not name %s", name)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // resultsFolder is one with two rows that can be kept, one that holds texts, one
@@ -16,14 +17,9 @@ import (
 func resultsFolder(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "week-47")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
 	tool := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("..", "fixtures", "tools", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "tools", name)))(t)
 		return string(text)
 	}
 	for name, content := range map[string]string{
@@ -35,9 +31,7 @@ func resultsFolder(t *testing.T) string {
 		"row-E.json": `{"dear": "diary"}`,
 		"trace.csv":  "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n",
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	return folder
 }
@@ -47,10 +41,7 @@ func resultsFolder(t *testing.T) string {
 // read costs nothing else, and a trace that lies in it is a trace.
 func TestResultsFolder(t *testing.T) {
 	folder, w := resultsFolder(t), open(t)
-	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(ingest.Load(t.Context(), w, []string{folder}, ingest.Options{}))(t)
 	if len(results) != 2 || results[0].Format != "folder" || results[0].Name != "week-47" || results[1].Format != "azure" {
 		t.Fatalf("got %+v", results)
 	}
@@ -73,10 +64,7 @@ func TestResultsFolder(t *testing.T) {
 		t.Errorf("row-B has %d requests, want 3", requests)
 	}
 	for _, name := range []string{"hardware.md", "interpretation.md", "row-A.json", "row-C.json", "server-flags.md"} {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join(folder, name)))(t)
 		var stored []byte
 		if err := w.DB().QueryRow("select content from raw.documents where path = ?", name).Scan(&stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -97,9 +85,7 @@ func TestResultsFolder(t *testing.T) {
 // Who refuses texts gets none of the folder, and another format is not insisted on.
 func TestResultsFolderRefused(t *testing.T) {
 	folder := resultsFolder(t)
-	if err := os.Remove(filepath.Join(folder, "trace.csv")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(folder, "trace.csv")))
 	refused(t, open(t), folder, ingest.Options{RefuseText: true}, "row-B.json", "holds text")
 	refused(t, open(t), folder, ingest.Options{Format: "azure"}, "--format says azure, but it is a results folder")
 	refused(t, open(t), filepath.Join(folder, "hardware.md"), ingest.Options{Format: "folder"}, "--format says folder, but it is a file")

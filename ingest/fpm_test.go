@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Steps of two ranks in envelopes; the heartbeat of rank 1 is no step, and between 8 and 11 of rank 0 two records are missing.
@@ -33,10 +34,7 @@ func TestForwardPassMetrics(t *testing.T) {
 	}
 
 	// A sample has no lost records: all but a few are left out.
-	text, err := os.ReadFile("../fixtures/metrics/fpm.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../fixtures/metrics/fpm.jsonl"))(t)
 	w = open(t)
 	result = load(t, w, write(t, "sampled.jsonl", []byte(strings.ReplaceAll(string(text), `"full"`, `"sampled"`))), ingest.Options{})
 	if got := fmt.Sprint(table(t, w, "select is_sampled, lost_steps from raw.step_sources")); got != "[[true 0]]" || !strings.Contains(strings.Join(result.Notes, " "), "the trace is a sample") {

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/ingest/traces"
+	"tidemark/internal/proof/must"
 )
 
 func init() { reasons = append(reasons, traces.NotBlockIDs, traces.NotATruth) }
@@ -21,10 +22,7 @@ func addLogs(f *testing.F, begin string) {
 		f.Fatalf("no fixtures: %v", err)
 	}
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(path))(f)
 		f.Add(content)
 	}
 }

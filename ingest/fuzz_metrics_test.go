@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/proof/must"
 )
 
 func init() { reasons = append(reasons, read.NotASample, read.OtherUnit, read.NotAPattern) }
@@ -17,10 +18,7 @@ func init() { reasons = append(reasons, read.NotASample, read.OtherUnit, read.No
 func seedsOf(f *testing.F, fixtures []string, odd ...string) {
 	f.Helper()
 	for _, name := range fixtures {
-		content, err := os.ReadFile(filepath.Join("..", "fixtures", "metrics", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "metrics", name)))(f)
 		f.Add(content)
 	}
 	for _, content := range odd {

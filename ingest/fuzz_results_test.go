@@ -6,15 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // resultSeeds are the fixtures of the names, and a few that are broken.
 func resultSeeds(f *testing.F, broken []string, names ...string) {
 	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join("..", "fixtures", "results", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "results", name)))(f)
 		f.Add(content)
 	}
 	for _, content := range broken {
@@ -59,10 +58,7 @@ func FuzzOtherResults(f *testing.F) {
 }
 
 func FuzzCapacity(f *testing.F) {
-	content, err := os.ReadFile(filepath.Join("..", "fixtures", "searches", "azure-conv-5f3a9c21.capacity.jsonl"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "searches", "azure-conv-5f3a9c21.capacity.jsonl")))(f)
 	f.Add(content)
 	f.Add(content[:len(content)*2/3])
 	f.Add([]byte(`{"schema":"tidemark.capacity/1","search_id":"a","source":"s","window":{},"started_at":"2026-01-01T00:00:00Z","slo":{"objectives":[{}]}}` + "\n" +

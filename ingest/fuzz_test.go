@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/proof/must"
 )
 
 // parsed opens the content as the format and parses all of it in one block, and
@@ -55,9 +56,7 @@ func readAll(t *testing.T, f read.Format, content []byte) *read.Rows {
 	if f.Read(doc, out) != nil {
 		return nil
 	}
-	if err := out.End(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.End())
 	if out.Sum.Read != out.Sum.Kept+out.Sum.Rejected || out.Sum.Rejected != int64(len(out.Sum.Rejects)) {
 		t.Fatalf("%d read, %d kept, %d rejected", out.Sum.Read, out.Sum.Kept, out.Sum.Rejected)
 	}

@@ -9,16 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // fuzzTool gives a reader the small files of its tool, and pieces and twists of
 // them; secret words in them must not come out.
 func fuzzTool(f *testing.F, folder string, names ...string) {
 	for _, path := range toolFiles(f, folder) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(path))(f)
 		f.Add(content)
 		f.Add(content[:len(content)*2/3])
 		f.Add(bytes.ReplaceAll(content, []byte("0"), []byte("9e99")))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Attainment has failed requests in it; where nothing could be judged there is none, not
@@ -42,10 +43,7 @@ func TestGuideLLMGoodputInTheMarts(t *testing.T) {
 // What a constraint broke off, and a search that found nothing, are told; a
 // profile_result of another shape is passed over.
 func TestGuideLLMSearchesThatFoundNothing(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "fixtures", "tools", "guidellm", "goodput.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "tools", "guidellm", "goodput.json")))(t)
 	for _, c := range []struct{ old, with, note, points string }{
 		{`"aborted": false}], "best_passing_streams": 12`, `"aborted": true}], "best_passing_streams": null`, "the probe at 12 streams was broken off", "5"},
 		{`"best_passing_streams": 12`, `"best_passing_streams": null`, "found no concurrency", "5"},

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -80,9 +81,7 @@ func open(t testing.TB) *warehouse.Warehouse {
 			t.Fatal(err)
 		}
 		path := filepath.Join(folder, "w.duckdb")
-		if err := warehousetest.Template(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, warehousetest.Template(path))
 		if w, err = warehouse.Open(context.Background(), path, warehouse.ReadWrite); err != nil {
 			t.Fatal(err)
 		}
@@ -118,10 +117,7 @@ func emptyFile(t testing.TB) string {
 
 func openFile(t testing.TB, path string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -134,18 +130,14 @@ func openFile(t testing.TB, path string) *warehouse.Warehouse {
 func empty(t testing.TB, w *warehouse.Warehouse) {
 	t.Helper()
 	for _, table := range []string{"samples", "requests", "runs", "arrivals", "rejects", "sources"} {
-		if _, err := w.DB().Exec("delete from raw." + table); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec("delete from raw." + table))(t)
 	}
 }
 
 func write(t testing.TB, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -208,46 +200,30 @@ func table(t testing.TB, w *warehouse.Warehouse, query string) [][]string {
 		t.Fatalf("%s: %v", query, err)
 	}
 	defer rows.Close()
-	header, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(rows.Columns())(t)
 	var found [][]string
 	for rows.Next() {
 		line, targets := make([]string, len(header)), make([]any, len(header))
 		for i := range line {
 			targets[i] = &line[i]
 		}
-		if err := rows.Scan(targets...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(targets...))
 		found = append(found, line)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 	return found
 }
 
 func readCSV(t testing.TB, path string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
+	lines := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	return lines
 }
 
 func zstdOf(t testing.TB, content []byte) []byte {
 	t.Helper()
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(nil))(t)
 	defer encoder.Close()
 	return encoder.EncodeAll(content, nil)
 }
@@ -255,22 +231,15 @@ func zstdOf(t testing.TB, content []byte) []byte {
 // runFolder unpacks a run that lies as text in fixtures/runs.
 func runFolder(t testing.TB, name string) string {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("..", "fixtures", "runs", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(txtar.ParseFile(filepath.Join("..", "fixtures", "runs", name+".txtar")))(t)
 	folder := filepath.Join(t.TempDir(), name)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
 	for _, file := range archive.Files {
 		data := file.Data
 		if filepath.Ext(file.Name) == ".zst" {
 			data = zstdOf(t, data)
 		}
-		if err := os.WriteFile(filepath.Join(folder, file.Name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, file.Name), data, 0o600))
 	}
 	return folder
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // The API's seconds stay seconds, what agents' itl is called does not make it a gap,
@@ -37,10 +38,7 @@ func TestInferenceXAPIInTheMarts(t *testing.T) {
 
 // A dump without its configs.json keeps the figures and says what is not known.
 func TestInferenceXDumpAlone(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "fixtures", "results", "inferencex-dump", "benchmark_results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "results", "inferencex-dump", "benchmark_results.json")))(t)
 	w := open(t)
 	result := load(t, w, write(t, "benchmark_results.json", text), ingest.Options{MaxRejectedRatio: 0.5})
 	if !slices.ContainsFunc(result.Notes, func(note string) bool {

@@ -48,6 +48,7 @@ import (
 type Options struct {
 	Format           string            // "" recognises it from the content; Formats has the names
 	Name             string            // the source's name; "" makes one from the file's. For one file only
+	OfRun            string            // the run that profiles of kernels are of: their names then begin with it, which makes them the run's
 	Licence          string            // of the data, for the reports made of it
 	Columns          map[string]string // of a plain table: which of its columns is which of ours, as in input_tokens=prompt_len
 	TimeUnit         string            // of stamps without one: s, ms, us or ns; "" tells it by their size

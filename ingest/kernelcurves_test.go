@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -72,9 +73,7 @@ func TestKernelCurvesAreOfTheTables(t *testing.T) {
 	}
 	tables := shared(t, "data/kernels")
 	w := open(t)
-	if _, err := ingest.Load(t.Context(), w, []string{tables}, ingest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{tables}, ingest.Options{}))(t)
 	for _, c := range thinned {
 		path := "../queries/seeds/" + c.seed + ".csv.gz"
 		made := curvesOf(t, w, fmt.Sprintf(`
@@ -86,9 +85,7 @@ func TestKernelCurvesAreOfTheTables(t *testing.T) {
 		switch {
 		case there == made:
 		case asked == "remake":
-			if err := os.WriteFile(path, packed(t, made), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, packed(t, made), 0o644))
 		default:
 			t.Errorf("%s is not what comes of the tables: %s", path, firstDifference(there, made))
 		}
@@ -98,15 +95,9 @@ func TestKernelCurvesAreOfTheTables(t *testing.T) {
 // curvesOf writes what a query yields as CSV.
 func curvesOf(t *testing.T, w *warehouse.Warehouse, query string) string {
 	t.Helper()
-	rows, err := w.DB().QueryContext(t.Context(), "select columns(*)::varchar from ("+query+"\n)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(w.DB().QueryContext(t.Context(), "select columns(*)::varchar from ("+query+"\n)"))(t)
 	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(rows.Columns())(t)
 	var text bytes.Buffer
 	out := csv.NewWriter(&text)
 	_ = out.Write(names)
@@ -115,9 +106,7 @@ func curvesOf(t *testing.T, w *warehouse.Warehouse, query string) string {
 		targets[i] = &cells[i]
 	}
 	for rows.Next() {
-		if err := rows.Scan(targets...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(targets...))
 		line := make([]string, len(names))
 		for i, cell := range cells {
 			if cell != nil {
@@ -127,9 +116,7 @@ func curvesOf(t *testing.T, w *warehouse.Warehouse, query string) string {
 		_ = out.Write(line)
 	}
 	out.Flush()
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 	return text.String()
 }
 
@@ -151,19 +138,10 @@ func packed(t *testing.T, text string) []byte {
 
 func unpacked(t *testing.T, path string) string {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	reader, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(gzip.NewReader(file))(t)
+	text := must.Get(io.ReadAll(reader))(t)
 	return string(text)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 const (
@@ -95,9 +96,7 @@ func TestKernelTableFolder(t *testing.T) {
 	folder := t.TempDir()
 	for name, operation := range map[string]string{"a": "gemm", "b": "nccl"} {
 		path := parquet(t, "select "+onH200+"'"+operation+"' as op_name, 'fp8' as gemm_dtype, 16 as m, 1024 as n, 2048 as k, 0.25e0 as latency")
-		if err := os.Rename(path, filepath.Join(folder, name+".parquet")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(path, filepath.Join(folder, name+".parquet")))
 	}
 	w := open(t)
 	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})

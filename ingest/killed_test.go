@@ -22,6 +22,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -65,14 +66,9 @@ func childOf(path, file string, variables ...string) *exec.Cmd {
 func madeWarehouse(t *testing.T) string {
 	t.Helper()
 	path := emptyFile(t)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	load(t, w, write(t, "before.csv", []byte(twoRows)), ingest.Options{})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return path
 }
 
@@ -105,9 +101,7 @@ func runChild(t *testing.T, cmd *exec.Cmd, killAfter time.Duration) (time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
@@ -124,9 +118,7 @@ func TestKilled(t *testing.T) {
 	const rows, chats = 300_000, 40_000
 	folder := t.TempDir()
 	for name, content := range map[string][]byte{"big.csv": someRows(rows), "chats.csv": someChats(chats)} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 	}
 	before, big, chat := "[before 2]", fmt.Sprintf("[big %d]", rows), fmt.Sprintf("[chats %d]", chats)
 	whole := map[string]bool{"[" + before + "]": true, "[" + before + " " + big + "]": true, "[" + before + " " + chat + "]": true,
@@ -174,10 +166,7 @@ func someChats(rows int) []byte {
 func TestFullDisk(t *testing.T) {
 	file := write(t, "big.csv", someRows(1_500_000))
 	path := madeWarehouse(t)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	for _, more := range []int64{0, 64 << 10, 512 << 10} {
 		out, err := childOf(path, file, fmt.Sprintf("%s=%d", limitVariable, info.Size()+more)).CombinedOutput()
 		if err == nil {

@@ -15,6 +15,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -62,9 +63,7 @@ func TestTheSameRowsPackedAreOneSource(t *testing.T) {
 	// All at once, as a folder.
 	w, folder := open(t), t.TempDir()
 	for name, content := range packed {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 	}
 	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
 	if err != nil || len(results) != 4 || number(t, w, "select count(*) from raw.sources") != 1 || number(t, w, "select count(*) from raw.arrivals") != 2 {
@@ -77,9 +76,7 @@ func TestPackedFilesOfOldWarehousesAreKnown(t *testing.T) {
 	w, path := open(t), write(t, "trace.csv.gz", gzipOf(t, []byte(twoRows)))
 	load(t, w, path, ingest.Options{})
 	sum := sha256.Sum256(gzipOf(t, []byte(twoRows)))
-	if _, err := w.DB().ExecContext(t.Context(), "update raw.sources set sha256 = ?", hex.EncodeToString(sum[:])); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().ExecContext(t.Context(), "update raw.sources set sha256 = ?", hex.EncodeToString(sum[:])))(t)
 	if result := load(t, w, path, ingest.Options{}); !result.AlreadyKnown {
 		t.Errorf("got %+v, want it known", result)
 	}
@@ -133,13 +130,8 @@ func TestTakenNames(t *testing.T) {
 // Nobody knows how much comes through a pipe.
 func TestAPipeIsReadInLimitedMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.duckdb")
-	if err := warehousetest.Template(path); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, warehousetest.Template(path))
+	w := must.Get(warehouse.Open(context.Background(), path, warehouse.ReadWrite))(t)
 	defer w.Close()
 	limit := func() string { return fmt.Sprint(table(t, w, "select current_setting('memory_limit')")) }
 	before := limit()

@@ -93,6 +93,9 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if format.Kind == "kernels" && opts.Name == "" && opts.OfRun != "" {
+		opts.Name = opts.OfRun + "_" + file.name
+	}
 	result := Result{Name: cmp.Or(opts.Name, file.name), Format: format.Name, FormatWhy: why}
 	l := &fileLoad{file: file, in: in, format: format, head: h.Data, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
 	if opts.TimeUnit != "" && !format.TakesUnit {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -30,18 +31,13 @@ func TestRealDumpsOfOneServer(t *testing.T) {
 		{"qwen2.5-14b-v1-sharegpt-online-kv16", ""},
 	} {
 		folder := shared(t, filepath.Join("traces/vllm-metrics", c.folder))
-		text, err := os.ReadFile(filepath.Join(folder, "raw.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(folder, "raw.json")))(t)
 		var client struct {
 			Completed int64 `json:"completed"`
 			Input     int64 `json:"total_input_tokens"`
 			Output    int64 `json:"total_output_tokens"`
 		}
-		if err := json.Unmarshal(text, &client); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &client))
 		w := open(t)
 		loadAs(t, w, "post", filepath.Join(folder, "metrics_post.prom")) // in whatever order
 		loadAs(t, w, "pre", filepath.Join(folder, "metrics_pre.prom"))
@@ -137,9 +133,7 @@ func TestRealGPUSeenTwice(t *testing.T) {
 	}
 	var gpus, exporters int64
 	var power, mean float64
-	if err := w.DB().QueryRow("select count(*) over (), exporters, mean_power_w, max_power_w from marts.gpus_seen").Scan(&gpus, &exporters, &mean, &power); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.DB().QueryRow("select count(*) over (), exporters, mean_power_w, max_power_w from marts.gpus_seen").Scan(&gpus, &exporters, &mean, &power))
 	if gpus != 1 || exporters != 2 || math.Abs(mean-94.08) > 0.01 {
 		t.Errorf("%d GPUs through %d exporters draw %g W", gpus, exporters, mean)
 	}

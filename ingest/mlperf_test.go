@@ -10,6 +10,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // A server's rate is what was completed, not what was scheduled; times count from when
@@ -38,24 +39,15 @@ func TestMLPerfInTheMarts(t *testing.T) {
 // The folders of a submission say the system, the model, and Interactive, which LoadGen
 // calls Server. What else lies there is passed over, and says so when it is asked for.
 func TestMLPerfSubmission(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "fixtures", "tools", "mlperf", "server.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "tools", "mlperf", "server.txt")))(t)
 	run := filepath.Join(t.TempDir(), "results", "H100x8", "llama2-70b-99", "Interactive", "performance", "run_1")
-	if err := os.MkdirAll(run, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(run, 0o700))
 	detail := filepath.Join(run, "mlperf_log_detail.txt")
 	for path, text := range map[string]string{filepath.Join(run, "mlperf_log_summary.txt"): string(text), detail: `:::MLLOG {"key": "loadgen_version", "value": "5.0"}` + "\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	w := open(t)
-	if _, err := ingest.Load(t.Context(), w, []string{filepath.Join(run, "..", "..", "..", "..")}, ingest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{filepath.Join(run, "..", "..", "..", "..")}, ingest.Options{}))(t)
 	got := joined(table(t, w, "select label, hardware, model, settings ->> '$.scenario' as scenario, request_rate_per_s from raw.points"))
 	if want := "Interactive H100x8 llama2-70b-99 Interactive 104.0"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // fixtures/models/README.md has the sum.
 func TestCheckpointFolder(t *testing.T) {
 	w := open(t)
-	results, err := ingest.Load(t.Context(), w, []string{"../fixtures/models/toy-moe"}, ingest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(ingest.Load(t.Context(), w, []string{"../fixtures/models/toy-moe"}, ingest.Options{}))(t)
 	var notes []string
 	for _, result := range results {
 		notes = append(notes, result.Notes...)

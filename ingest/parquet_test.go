@@ -11,15 +11,14 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // parquet writes what a query yields.
 func parquet(t testing.TB, query string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	if _, err := open(t).DB().Exec(fmt.Sprintf("copy (%s) to '%s' (format parquet)", query, path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(open(t).DB().Exec(fmt.Sprintf("copy (%s) to '%s' (format parquet)", query, path)))(t)
 	return path
 }
 
@@ -86,15 +85,9 @@ func TestParquetWithoutAUnit(t *testing.T) {
 func TestParquetOnStdin(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	content, err := os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, 4 as output_tokens from range(10000) as r(i)"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, 4 as output_tokens from range(10000) as r(i)")))(t)
 	left := func() int {
-		files, err := filepath.Glob(filepath.Join(temporary, "tidemark-parquet*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(temporary, "tidemark-parquet*")))(t)
 		return len(files)
 	}
 	w := open(t)
@@ -109,10 +102,7 @@ func TestParquetOnStdin(t *testing.T) {
 
 // Whatever a damaged file does to its reader, this process lives and says so.
 func TestParquetDamaged(t *testing.T) {
-	content, err := os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, i % 7 as output_tokens, 'canary' || i as session_id from range(2000) as r(i)"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(parquet(t, "select i as ts_s, 3 as input_tokens, i % 7 as output_tokens, 'canary' || i as session_id from range(2000) as r(i)")))(t)
 	refused(t, open(t), write(t, "cut.parquet", content[:len(content)/2]), ingest.Options{}, "Parquet: ")
 	refused(t, open(t), parquet(t, "select 'x' as who, 3 as much"), ingest.Options{}, "no column that is arrival")
 	refused(t, open(t), parquet(t, "select 3 as ts, 3 as input_tokens, 4 as output_tokens"), ingest.Options{Columns: map[string]string{"class": "kind"}}, "no column kind")

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 var logFormats = map[string]string{
@@ -163,9 +164,7 @@ func TestTextStaysOut(t *testing.T) {
 			if !strings.Contains(strings.Join(result.Notes, "\n"), "text was left out") {
 				t.Errorf("notes: %q", result.Notes)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Close())
 			if content, err := os.ReadFile(file); err != nil || strings.Contains(string(content), "canary") {
 				t.Errorf("the text is in the warehouse's bytes (%v)", err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -77,9 +78,7 @@ func TestRefusedPaths(t *testing.T) {
 	refused(t, w, "../fixtures/traces/vidur.csv", ingest.Options{Format: "orc"}, `no format "orc"`)
 	if os.Geteuid() != 0 {
 		secret := write(t, "secret.csv", []byte(header))
-		if err := os.Chmod(secret, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(secret, 0))
 		refused(t, w, secret, ingest.Options{}, "permission denied")
 	}
 }
@@ -268,12 +267,8 @@ func TestSameNameTwiceInAFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "two")
 	for i, name := range []string{"t.csv", "x/t.csv", "y/x/t.csv"} {
 		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, fmt.Appendf(nil, "%s2024-01-01 00:00:00,%d,1\n", header, i), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, fmt.Appendf(nil, "%s2024-01-01 00:00:00,%d,1\n", header, i), 0o600))
 	}
 	w := open(t)
 	for _, known := range []bool{false, true} {
@@ -308,16 +303,11 @@ func TestFailedFirstIngestLeavesNoWarehouse(t *testing.T) {
 		{[]string{good, bad}, ingest.Options{}, true},
 		{[]string{bad}, ingest.Options{}, true},
 	} {
-		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 		if _, err := ingest.Load(t.Context(), w, c.paths, c.opts); err == nil {
 			t.Errorf("Load(%v): no error", c.paths)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if _, err := os.Stat(path); (err == nil) != c.isLeft {
 			t.Errorf("after Load(%v): the file is there: %v, want %v", c.paths, err == nil, c.isLeft)
 		}
@@ -329,12 +319,8 @@ func TestFolders(t *testing.T) {
 	folder := t.TempDir()
 	put := func(name, content string) {
 		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	put("a.csv", header+"2024-01-01 00:00:00,1,1\n")
 	put("deep/b.csv", header+"2024-01-01 00:00:00,2,2\n")
@@ -368,14 +354,9 @@ func TestLinksInAFolder(t *testing.T) {
 	folder := t.TempDir()
 	elsewhere := write(t, "store.csv", []byte(header+"2024-01-01 00:00:00,1,1\n"))
 	for name, to := range map[string]string{"trace.csv": elsewhere, "nowhere.csv": folder + "/gone", "circle": "circle", "up": folder} {
-		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(folder, name)))
 	}
-	results, err := ingest.Load(t.Context(), open(t), []string{folder}, ingest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(ingest.Load(t.Context(), open(t), []string{folder}, ingest.Options{}))(t)
 	taken, passed := 0, 0
 	for _, r := range results {
 		if r.Format == "azure" && r.Name == "trace" {

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Every file of fixtures/results comes out as the .want.txtar next to it says: its
@@ -28,10 +29,7 @@ func TestResultFixtures(t *testing.T) {
 	for _, path := range wantedResults(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(path + ".want.txtar")
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := must.Get(txtar.ParseFile(path + ".want.txtar"))(t)
 			want := map[string][][]string{}
 			for _, file := range archive.Files {
 				want[file.Name] = readCSV(t, write(t, "want.csv", file.Data))
@@ -83,9 +81,7 @@ func cellsOf(rows [][]string) string {
 // keys, the folders of a path.
 func TestResultsKeepNoText(t *testing.T) {
 	w := open(t)
-	if _, err := ingest.Load(context.Background(), w, wantedResults(t), ingest.Options{MaxRejectedRatio: 0.9}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(context.Background(), w, wantedResults(t), ingest.Options{MaxRejectedRatio: 0.9}))(t)
 	for _, from := range []string{"points", "figures", "result_requests", "rejects"} {
 		for _, word := range []string{"secret", "somebody", "boom", "Traceback", "10.0.0.1"} {
 			if n := number(t, w, fmt.Sprintf("select count(*) from raw.%[1]s where %[1]s::varchar like '%%%[2]s%%'", from, word)); n != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 func TestRun(t *testing.T) {
@@ -83,30 +84,20 @@ func TestRunWithTheServersOwnTimes(t *testing.T) {
 func edit(t *testing.T, folder, name string, change func(string) string) {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	packed := filepath.Ext(name) == ".zst"
 	if packed {
-		decoder, err := zstd.NewReader(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoder := must.Get(zstd.NewReader(bytes.NewReader(text)))(t)
 		defer decoder.Close()
 		var plain bytes.Buffer
-		if _, err := plain.ReadFrom(decoder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(plain.ReadFrom(decoder))(t)
 		text = plain.Bytes()
 	}
 	text = []byte(change(string(text)))
 	if packed {
 		text = zstdOf(t, text)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o600))
 }
 
 // A run that was taken in while it ran is replaced by what it became; a run that
@@ -115,10 +106,7 @@ func TestRunIsReplacedUntilItHasEnded(t *testing.T) {
 	w := open(t)
 	folder := runFolder(t, "three-planned")
 	path := filepath.Join(folder, "requests.jsonl.zst")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	edit(t, folder, "run.json", func(text string) string {
 		return strings.Replace(text, `"status":"done"`, `"status":"running"`, 1)
 	})
@@ -133,9 +121,7 @@ func TestRunIsReplacedUntilItHasEnded(t *testing.T) {
 	edit(t, folder, "run.json", func(text string) string {
 		return strings.Replace(text, `"status":"running"`, `"status":"done"`, 1)
 	})
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, whole, 0o600))
 	ended := load(t, w, folder, ingest.Options{})
 	if !strings.Contains(fmt.Sprint(ended.Notes), "replaces what was taken in while it ran") {
 		t.Errorf("ended: got %+v", ended)
@@ -157,28 +143,19 @@ func TestRunWithTornFiles(t *testing.T) {
 	path := filepath.Join(folder, "requests.jsonl.zst")
 	// As the journal writes it: each line flushed into a block of its own.
 	var packed bytes.Buffer
-	encoder, err := zstd.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(&packed))(t)
 	var flushed int
 	for seq := range 2 {
 		fmt.Fprintf(encoder, `{"seq":%d,"is_warm_up":false,"input_tokens":10,"output_tokens":2,"due_s":0,"sent_s":0.5}`+"\n", seq)
-		if err := encoder.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, encoder.Flush())
 		if seq == 0 {
 			flushed = packed.Len()
 		}
 	}
-	if err := encoder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, encoder.Close())
 	shared := open(t)
 	for cut := 0; cut <= packed.Len(); cut++ {
-		if err := os.WriteFile(path, packed.Bytes()[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, packed.Bytes()[:cut], 0o600))
 		if cut > 3 && cut < packed.Len()-5 && cut%7 != 0 && cut != flushed {
 			continue // some are enough
 		}
@@ -206,9 +183,7 @@ func TestRunWithTornFiles(t *testing.T) {
 func TestBrokenRuns(t *testing.T) {
 	remove := func(name string) func(*testing.T, string) {
 		return func(t *testing.T, folder string) {
-			if err := os.Remove(filepath.Join(folder, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(folder, name)))
 		}
 	}
 	replace := func(name, old, by string) func(*testing.T, string) {

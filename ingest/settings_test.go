@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -24,22 +25,14 @@ func TestSettingsKeepNoWordsOfPeople(t *testing.T) {
 		`"request_rate":2.0,"duration":1.0,"completed":2,"total_input_tokens":8,"total_output_tokens":8,"request_throughput":2.0,"output_throughput":8.0,
 		"mean_ttft_ms":1.0,"median_ttft_ms":1.0,"p99_ttft_ms":1.0,"mean_tpot_ms":1.0,"median_tpot_ms":1.0,"p99_tpot_ms":1.0}`
 	path := emptyFile(t)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	result := load(t, w, write(t, "r.json", []byte(content)), ingest.Options{})
 	got := table(t, w, "select settings from raw.points")[0][0]
 	if want := `{"backend":"vllm","dtype":"bfloat16","max_num_seqs":64,"tensor_parallel":true,"tokenizer_id":"toy"}`; got != want {
 		t.Errorf("settings: got %s, want %s", got, want)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	bytesOf, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
+	bytesOf := must.Get(os.ReadFile(path))(t)
 	if bytes.Contains(bytesOf, []byte("canary")) || strings.Contains(fmt.Sprint(result), "canary") {
 		t.Error("a canary is in the warehouse or in what is said")
 	}
@@ -52,9 +45,7 @@ func TestResultsFolderKeepsNoKeys(t *testing.T) {
 		"hardware.md": "8 GPUs", "server-flags.md": "vllm serve m --api-key CANARY1 --max-num-seqs 4",
 		"interpretation.md": `curl -H "Authorization: Bearer CANARY2222"`, "row-A.json": `{"backend":"vllm"}`,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	w := open(t)
 	result := load(t, w, folder, ingest.Options{})

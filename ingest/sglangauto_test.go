@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Trials have bench_serving's figures by its definitions; one that ran out of memory
@@ -25,13 +26,8 @@ func TestSGLangAutoInTheMarts(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	live := write(t, "live_results.jsonl", text)
-	if err := os.WriteFile(filepath.Join(filepath.Dir(live), "results.jsonl"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(live), "results.jsonl"), text, 0o600))
 	refused(t, open(t), live, ingest.Options{MaxRejectedRatio: 0.5}, "results.jsonl once more")
 }

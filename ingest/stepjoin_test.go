@@ -20,6 +20,7 @@ import (
 	"tidemark/ingest"
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -29,31 +30,20 @@ const h100 = "../fixtures/vllm-h100/"
 func runIn(t *testing.T, w *warehouse.Warehouse, folder string) (id string, startedAt time.Time) {
 	t.Helper()
 	load(t, w, folder, ingest.Options{})
-	text, err := os.ReadFile(folder + "/run.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(folder + "/run.json"))(t)
 	var document struct {
 		ID        string    `json:"run_id"`
 		StartedAt time.Time `json:"started_at"`
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &document))
 	return document.ID, document.StartedAt
 }
 
 func logText(t *testing.T, name string) []byte {
 	t.Helper()
-	file, err := read.Open(t.Context(), h100+name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(read.Open(t.Context(), h100+name, nil))(t)
 	defer file.Close()
-	text, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(file))(t)
 	return text
 }
 
@@ -93,10 +83,7 @@ func TestStepsAreJoinedToTheirRun(t *testing.T) {
 	})
 
 	t.Run("of its own", func(t *testing.T) {
-		j, err := join(t, load(t, w, h100+"L8-steady-0.9.log.zst", ingest.Options{}).Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(join(t, load(t, w, h100+"L8-steady-0.9.log.zst", ingest.Options{}).Name))(t)
 		if math.Abs(j.OffsetS-wantS) > 0.3 || j.Steps != int64(bytes.Count(text, []byte("Iteration("))) || j.MissingRatio > 1e-9 || j.ForeignRatio > 1e-9 {
 			t.Errorf("got %+v, want an offset of %.2f s", j, wantS)
 		}
@@ -152,9 +139,7 @@ func TestStepTimesAreThoseOfCounting(t *testing.T) {
 	w := open(t)
 	id, _ := runIn(t, w, h100+"runs/L8-calib-a")
 	result := load(t, w, h100+"L8-calib-a.log.zst", ingest.Options{})
-	if _, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{id}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{id}))(t)
 	stepsIn, batches := map[string]int{}, map[string]map[string]bool{}
 	line := regexp.MustCompile(`11-26 (\d\d:\d\d:\d\d) .*: (\d+) context requests, \d+ context tokens, (\d+) generation requests`)
 	for lines := bufio.NewScanner(bytes.NewReader(logText(t, "L8-calib-a.log.zst"))); lines.Scan(); {
@@ -203,10 +188,7 @@ func TestARealServerIsFoundLimitedByItsAPIServer(t *testing.T) {
 	limited, _ := runIn(t, w, runs+"/20261126-144922-s128-9fc8")
 	other, _ := runIn(t, w, runs+"/20261126-145109-s1000-2acd")
 	result := load(t, w, shared(t, "traces/vllm-h100/llama-3.1-8b.log.xz"), ingest.Options{})
-	joins, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{limited, other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	joins := must.Get(ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{limited, other}))(t)
 	// Counted in the log between the first and the last second of each.
 	if joins[0].Steps != 786 || joins[1].Steps != 791 {
 		t.Errorf("got %+v", joins)

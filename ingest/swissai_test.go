@@ -9,6 +9,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // A bucket's id is of its text. Blocks are shared only where all before them is the same too, and by one model.
@@ -29,10 +30,7 @@ func TestBucketsBecomePrefixes(t *testing.T) {
 
 // What cannot be true of a row is said with its column.
 func TestBucketsThatCannotBe(t *testing.T) {
-	good, err := os.ReadFile("../fixtures/traces/swissai.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile("../fixtures/traces/swissai.jsonl"))(t)
 	first, _, _ := strings.Cut(string(good), "\n")
 	for _, c := range []struct{ why, from, to, want string }{
 		{"no answer was counted", `"reported_token_output":12`, `"reported_token_output":-1`, "reported_token_output: missing"},

@@ -13,6 +13,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -77,14 +78,9 @@ func TestToolsFixtures(t *testing.T) {
 			got := measured(t, w)
 			wanted := path + ".want.txt"
 			if os.Getenv("TIDEMARK_WRITE_WANTED") != "" {
-				if err := os.WriteFile(wanted, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(wanted, []byte(got), 0o600))
 			}
-			want, err := os.ReadFile(wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(wanted))(t)
 			if got != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
@@ -103,14 +99,8 @@ func measured(t *testing.T, w *warehouse.Warehouse) string {
 			tpot_s, chunk_gaps_us, cached_tokens, session_id, turn, is_warm_up, failure, finish_reason from raw.result_requests order by point, seq`},
 		{"rejects", `select line, column_name, reason from raw.rejects order by line`},
 	} {
-		rows, err := w.DB().Query("select columns(*)::varchar from (" + part.query + ")")
-		if err != nil {
-			t.Fatal(err)
-		}
-		names, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(w.DB().Query("select columns(*)::varchar from (" + part.query + ")"))(t)
+		names := must.Get(rows.Columns())(t)
 		found := table(t, w, part.query)
 		rows.Close()
 		if len(found) == 0 {
@@ -184,10 +174,7 @@ func TestPartsOfResults(t *testing.T) {
 		refused(t, open(t), filepath.Join(folder, file), ingest.Options{}, word)
 	}
 	// Without its summary, it stands for itself.
-	text, err := os.ReadFile(filepath.Join(folder, "llmperf/small-8b_550_150_individual_responses.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "llmperf/small-8b_550_150_individual_responses.json")))(t)
 	w := open(t)
 	load(t, w, write(t, "alone_individual_responses.json", text), ingest.Options{})
 	if got := table(t, w, "select label, requests, completed, failed from raw.points"); len(got) != 1 || strings.Join(got[0], " ") != "alone 3 2 1" {

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // What a table cannot say of rounds is said in the notes.
@@ -39,10 +40,7 @@ func TestNotesOfRounds(t *testing.T) {
 // A round that cannot be true is a reject, and says where.
 func TestRoundsThatCannotBe(t *testing.T) {
 	const header = "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n"
-	good, err := os.ReadFile("../fixtures/traces/tracelab.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile("../fixtures/traces/tracelab.jsonl"))(t)
 	first, _, _ := strings.Cut(string(good), "\n")
 	change := func(from, to string) string { return string(good) + strings.Replace(first, from, to, 1) + "\n" }
 	for _, c := range []struct{ why, name, content, want string }{
@@ -117,9 +115,7 @@ func TestTraceLabsDatabase(t *testing.T) {
 		"create table lab.tool_calls (round_pk bigint, tool_index bigint)",
 		"detach lab",
 	} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	const rows = "select * exclude (source_id) from raw.arrivals left join raw.arrival_details using (source_id, line) order by line"
 	of, from := open(t), open(t)
@@ -130,10 +126,7 @@ func TestTraceLabsDatabase(t *testing.T) {
 	if got.Format != "tracelab-duckdb" || got.RowsKept != want.RowsKept || strings.Join(got.Notes, "\n") != strings.Join(want.Notes, "\n") {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(os.ReadFile(path))(t)
 	if again := load(t, open(t), write(t, "trace.duckdb.zst", zstdOf(t, packed)), ingest.Options{}); again.RowsKept != want.RowsKept {
 		t.Errorf("packed: %+v", again)
 	}
@@ -150,9 +143,7 @@ func TestADatabaseOfSomethingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "other.duckdb")
 	w := open(t)
 	for _, statement := range []string{"attach '" + path + "' as lab", "create table lab.requests (t double)", "detach lab"} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.DB().Exec(statement))(t)
 	}
 	err := refused(t, open(t), path, ingest.Options{}, "a DuckDB file without TraceLab's tables rounds and timing_events")
 	if !strings.Contains(hint.Of(err), "requests.parquet") {

@@ -13,6 +13,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // What a session says of its own tokens is what was read of it: all 41 published
@@ -20,10 +21,7 @@ import (
 func TestRealAgenticSessions(t *testing.T) {
 	folder := shared(t, "traces/agentic-claude-code")
 	w := open(t)
-	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(ingest.Load(t.Context(), w, []string{folder}, ingest.Options{}))(t)
 	sessions := 0
 	for _, result := range results {
 		if result.Format != "agentic" {
@@ -69,23 +67,15 @@ func TestRealAgenticSessions(t *testing.T) {
 
 func totalsOf(t *testing.T, path string) (input, output int64) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	content, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(gzip.NewReader(file))(t)
 	var session struct {
 		Totals struct {
 			Combined struct{ Input, Output int64 } `json:"combined_tokens"`
 		}
 	}
-	if err := json.NewDecoder(content).Decode(&session); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(content).Decode(&session))
 	return session.Totals.Combined.Input, session.Totals.Combined.Output
 }
 
@@ -94,14 +84,10 @@ func TestLocalBlocksAreTheSessionsOwn(t *testing.T) {
 	folder := t.TempDir()
 	for _, id := range []string{"a", "b"} {
 		content := fmt.Sprintf(`{"id":"%s","block_size":64,"hash_id_scope":"local","requests":[{"t":0,"type":"n","in":130,"out":1,"hash_ids":[1,2]},{"t":1,"type":"n","in":130,"out":1,"hash_ids":[1,16777216]}]}`, id)
-		if err := os.WriteFile(filepath.Join(folder, id+".json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, id+".json"), []byte(content), 0o600))
 	}
 	w := open(t)
-	if _, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Load(t.Context(), w, []string{folder}, ingest.Options{}))(t)
 	got := table(t, w, "select count(*), count(distinct id) from (select unnest(blocks) as id from raw.arrivals)")
 	if fmt.Sprint(got) != "[[8 6]]" {
 		t.Errorf("uses and different ids: got %v, want 8 and 6", got)
@@ -164,10 +150,7 @@ func TestBailianNotesWhatIsNotThere(t *testing.T) {
 // A think time that counts from an answer before the last is cut, and totals that
 // are not those of the requests are said.
 func TestAgenticSessionsThatDoNotAddUp(t *testing.T) {
-	content, err := os.ReadFile("../fixtures/traces/agentic.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("../fixtures/traces/agentic.json"))(t)
 	notes := strings.Join(load(t, open(t), "../fixtures/traces/agentic.json", ingest.Options{}).Notes, "\n")
 	if notes != "1 think times reach past the request before them; cut to the gap since it" {
 		t.Errorf("notes: got %q", notes)

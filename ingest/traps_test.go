@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Each format of agents' rounds with the accidents that files have: the last line cut in half, the last row there twice, a value missing.
@@ -37,10 +38,7 @@ func TestAccidentsOfTheFormatsOfAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := c.content
 			if strings.HasPrefix(text, "../") {
-				file, err := os.ReadFile(filepath.FromSlash(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				file := must.Get(os.ReadFile(filepath.FromSlash(text)))(t)
 				text = string(file)
 			}
 			before, last := "", strings.TrimSuffix(text, "\n")

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // A server's averages become metrics under the names of the same gauges.
@@ -107,10 +108,7 @@ func TestRealSteps(t *testing.T) {
 
 // A terminal's colours say nothing.
 func TestAColouredLogIsReadAsAPlainOne(t *testing.T) {
-	plain, err := os.ReadFile("../fixtures/logs/vllm-v1.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(os.ReadFile("../fixtures/logs/vllm-v1.log"))(t)
 	coloured := regexp.MustCompile(`(INFO|\[[a-z.]+:\d+\])`).ReplaceAll(plain, []byte("\x1b[32m$1\x1b[0;0m"))
 	const query = "select at_ns, name, labels, value from raw.metrics order by all"
 	var got []string

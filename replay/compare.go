@@ -28,13 +28,20 @@ func (d difference) String() string {
 	return fmt.Sprintf("not what was named: %s is %s at %s, and %s was named", d.Setting, d.Said, d.BaseURL, d.Asked)
 }
 
-// compareAll compares the environment with each server; all are their configurations in the same order.
+// compareAll compares what each server's model was said to run on with the server; all are their configurations in the same order.
 func (s Settings) compareAll(servers []Server, all []engines.Configuration) (found []difference) {
-	if s.Environment == nil {
-		return nil
-	}
 	for i, server := range servers {
-		for _, d := range s.compare(server, all[i]) {
+		asked, named := s.Environment, s.Named
+		if model := s.otherAt(server.target); model != "" {
+			asked, named = s.Environments[model], Environment{}
+			if asked != nil {
+				named = *asked
+			}
+		}
+		if asked == nil {
+			continue
+		}
+		for _, d := range s.compare(server, all[i], *asked, named) {
 			d.BaseURL = server.target.shown()
 			found = append(found, d)
 		}
@@ -47,14 +54,14 @@ var onlyWhereNamed = []string{"engine", "engine_version", "max_num_seqs", "max_n
 
 // compare finds the fields in which one server is not the named deployment. A field that the server does not say is not
 // compared, and neither is --max-model-len: it also chooses the requests, so that a server may well take longer ones.
-func (s Settings) compare(server Server, e engines.Configuration) (found []difference) {
-	asked, said := *s.Environment, s.said(server, e)
+func (s Settings) compare(server Server, e engines.Configuration, asked, named Environment) (found []difference) {
+	said := s.said(server, e)
 	engines.SetDefault(&asked.DataParallelSize, 1)
 	engines.SetDefault(&asked.ExpertParallelSize, 1)
 	for _, f := range deployment.Fields {
 		of := asked
 		if slices.Contains(onlyWhereNamed, f.Name) {
-			of = s.Named
+			of = named
 		}
 		a, b := f.Get(of), f.Get(said)
 		if a == nil || b == nil || f.Name == "max_model_len" || engines.IsSame(f.Name, fmt.Sprint(a), fmt.Sprint(b)) {

@@ -22,6 +22,7 @@ import (
 // controlClient sends the small requests next to the load: questions before it, samples during it.
 type controlClient struct {
 	client  *http.Client
+	model   string // the run's own
 	targets []target
 	headers http.Header
 	scrub   secrets.Scrubber
@@ -36,7 +37,7 @@ func newControlClient(s Settings, targets []target) *controlClient {
 	}
 	config.NextProtos = []string{"http/1.1"} // as the load
 	return &controlClient{
-		targets: targets, headers: s.headers(), scrub: s.scrubber(),
+		targets: targets, model: s.Model, headers: s.headers(), scrub: s.scrubber(),
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{

@@ -59,7 +59,7 @@ func (p *pipeServer) serve(conn net.Conn) {
 			}
 			continue
 		case "/v1/models":
-			answer = `{"data":[{"id":"tiny"}]}`
+			answer = `{"data":[{"id":"tiny"},{"id":"large"}]}`
 		case "/metrics":
 			answer = "vllm:num_requests_running 0\n"
 		}

@@ -72,33 +72,34 @@ func (s *Series) scrubbed(c secrets.Scrubber) *Series {
 
 // document is run.json.
 type document struct {
-	Schema            string                `json:"schema"`
-	RunID             string                `json:"run_id"`
-	Name              string                `json:"name"`
-	Note              string                `json:"note"`
-	Version           string                `json:"tidemark_version"`
-	StartedAt         string                `json:"started_at"`
-	EndedAt           string                `json:"ended_at,omitempty"`
-	Origin            string                `json:"origin,omitempty"` // OriginRehearsed; empty: it was sent
-	Status            string                `json:"status"`
-	StopReason        string                `json:"stop_reason,omitempty"`
-	StoppedBy         string                `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
-	Gone              []absence             `json:"gone,omitempty"`       // servers that went while it ran
-	Target            targetRecord          `json:"target"`
-	Settings          settingsRecord        `json:"settings"`
-	Plan              planRecord            `json:"plan"`
-	Series            *Series               `json:"series,omitempty"`
-	Shard             *Shard                `json:"shard,omitempty"`
-	SLO               json.RawMessage       `json:"slo,omitempty"`
-	Environment       *Environment          `json:"environment"`
-	EnvironmentSource string                `json:"environment_source"`
-	Server            Server                `json:"server"`
-	Servers           []serverRecord        `json:"servers,omitempty"` // when there are several
-	Effective         engines.Configuration `json:"effective"`
-	Readiness         readiness             `json:"readiness"`
-	Prompts           *plan.ChatRecord      `json:"prompts,omitempty"` // of a chat
-	Client            clientRecord          `json:"client"`
-	Result            *Result               `json:"result,omitempty"`
+	Schema            string                  `json:"schema"`
+	RunID             string                  `json:"run_id"`
+	Name              string                  `json:"name"`
+	Note              string                  `json:"note"`
+	Version           string                  `json:"tidemark_version"`
+	StartedAt         string                  `json:"started_at"`
+	EndedAt           string                  `json:"ended_at,omitempty"`
+	Origin            string                  `json:"origin,omitempty"` // OriginRehearsed; empty: it was sent
+	Status            string                  `json:"status"`
+	StopReason        string                  `json:"stop_reason,omitempty"`
+	StoppedBy         string                  `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
+	Gone              []absence               `json:"gone,omitempty"`       // servers that went while it ran
+	Target            targetRecord            `json:"target"`
+	Settings          settingsRecord          `json:"settings"`
+	Plan              planRecord              `json:"plan"`
+	Series            *Series                 `json:"series,omitempty"`
+	Shard             *Shard                  `json:"shard,omitempty"`
+	SLO               json.RawMessage         `json:"slo,omitempty"`
+	Environment       *Environment            `json:"environment"`
+	EnvironmentSource string                  `json:"environment_source"`
+	Environments      map[string]*Environment `json:"environments,omitempty"` // of the models in target.models, by model
+	Server            Server                  `json:"server"`
+	Servers           []serverRecord          `json:"servers,omitempty"` // when there are several
+	Effective         engines.Configuration   `json:"effective"`
+	Readiness         readiness               `json:"readiness"`
+	Prompts           *plan.ChatRecord        `json:"prompts,omitempty"` // of a chat
+	Client            clientRecord            `json:"client"`
+	Result            *Result                 `json:"result,omitempty"`
 }
 
 // targetRecord is where the plan was sent, in addresses without secrets.
@@ -203,7 +204,33 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 	if d.Environment == nil && server.Simulates != nil {
 		d.Environment, d.EnvironmentSource = server.Simulates, "server"
 	}
+	d.Environments = environmentsOf(s, ready.servers)
 	return d
+}
+
+// environmentsOf are what the models that classes ask for run on, with what their servers say of themselves where nothing was named.
+func environmentsOf(s Settings, servers []Server) (found map[string]*Environment) {
+	for _, server := range servers {
+		for _, model := range s.modelsAt(server.target) {
+			named := s.Environments[model]
+			if named == nil {
+				named = server.Simulates
+			}
+			if model == s.Model || named == nil || found[model] != nil {
+				continue
+			}
+			known := *named
+			if server.engine.Name != engines.OpenAI.Name {
+				engines.SetDefault(&known.Engine, server.engine.Name)
+			}
+			engines.SetDefault(&known.EngineVersion, server.Version)
+			if found == nil {
+				found = map[string]*Environment{}
+			}
+			found[model] = &known
+		}
+	}
+	return found
 }
 
 func newTargetRecord(s Settings, targets []target) targetRecord {

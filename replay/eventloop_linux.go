@@ -185,7 +185,7 @@ func (l *eventLoop) send(x *exchange) {
 		l.reach(x)
 		return
 	}
-	l.meter.addSent(x.row.lateness())
+	l.meter.addSent(&x.row)
 	l.wrote(x, n, err)
 	l.add(x)
 }

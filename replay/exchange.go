@@ -77,6 +77,7 @@ func (x *exchange) noteSent(sent time.Duration) {
 	x.conn.Used = true
 	x.at, x.phase = sent, inHead
 	x.stream.reset(sent, x.meter, x.keepsIDs)
+	x.stream.isOther = x.row.isOther
 	x.tellWatcher()
 }
 

@@ -72,7 +72,7 @@ func (x *exchange) converse() {
 		x.notReached(x.now())
 		return
 	}
-	x.meter.addSent(x.row.lateness())
+	x.meter.addSent(&x.row)
 	defer context.AfterFunc(x.abort, x.conn.Interrupt)()
 	buf := x.buffer()
 	defer x.buffers.Put(buf)

@@ -14,6 +14,7 @@ import (
 type Progress struct {
 	Elapsed         time.Duration // since the first due time could come
 	PlanDuration    time.Duration
+	Model           string // the only model whose TPOT and prediction these are; empty: the requests ask for one alone
 	Planned         int64
 	Sent            int64
 	InFlight        int64
@@ -25,8 +26,8 @@ type Progress struct {
 	TTFTP99         time.Duration
 	SentPerS        float64       // requests per second since the last report
 	OutputTokensPer float64       // tokens per second likewise
-	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
-	PredictedTPOT   time.Duration // for the number of requests in flight now; 0: there is no prediction
+	TPOT            time.Duration // mean time per output token since the last report, over the streams of the run's own model; 0: none came
+	PredictedTPOT   time.Duration // for the number of its requests in flight now; 0: there is no prediction
 	Throttled       string        // which GPUs' clocks are held down, by what and since when; empty: none, or nobody says
 }
 
@@ -34,8 +35,9 @@ type Progress struct {
 type meter struct {
 	sent, answeredSent, answered, failed atomic.Int64
 	tokens, gaps, gapTokens              atomic.Int64
-	lastTokens, lastGap, lastGapTokens   int64 // at the last report; its goroutine only
-	lastSent                             int64 // likewise
+	othersInFlight                       atomic.Int64 // of requests to other models than the run's own
+	lastTokens, lastGap, lastGapTokens   int64        // at the last report; its goroutine only
+	lastSent                             int64        // likewise
 	lastAt                               time.Duration
 	late, ttft                           host.Histogram // of requests
 }
@@ -46,22 +48,32 @@ func (m *meter) addFirst(ttft time.Duration, n int64) {
 	m.ttft.Add(ttft)
 }
 
-// addGap adds n tokens that came so long after those before them; their mean gap is the TPOT of the progress line.
-func (m *meter) addGap(gap time.Duration, n int64) {
+// addGap adds n tokens that came so long after those before them; their mean gap is the TPOT of the progress line, which is beside a
+// prediction of the run's own model: those of another only count as tokens.
+func (m *meter) addGap(gap time.Duration, n int64, isOther bool) {
 	m.tokens.Add(n)
+	if isOther {
+		return
+	}
 	m.gaps.Add(int64(gap))
 	m.gapTokens.Add(n)
 }
 
-func (m *meter) addSent(lateness time.Duration) {
+func (m *meter) addSent(r *row) {
 	m.sent.Add(1)
-	m.late.Add(lateness)
+	m.late.Add(r.lateness())
+	if r.isOther {
+		m.othersInFlight.Add(1)
+	}
 }
 
 // end counts a row that is complete. A request that never left counts as failed and not as in flight.
 func (m *meter) end(r *row) {
 	if r.sent != unknown {
 		m.answeredSent.Add(1)
+		if r.isOther {
+			m.othersInFlight.Add(-1)
+		}
 	}
 	m.answered.Add(1)
 	if r.failure != "" {

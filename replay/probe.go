@@ -227,7 +227,11 @@ func (a *controlClient) checkModel(t target, body []byte, model string) (modelCa
 	}
 	todo := "it serves no model at all"
 	if len(names) > 0 {
-		todo = "it serves " + strings.Join(names, ", ") + "; name one with --model"
+		flag := "--model"
+		if model != a.model {
+			flag = "--class-model CLASS=NAME"
+		}
+		todo = "it serves " + strings.Join(names, ", ") + "; name one with " + flag
 	}
 	if model == "" {
 		return modelCard{}, hint.Errorf("replay: no model named").Hint("%s", todo).Mark(errModel)

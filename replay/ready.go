@@ -63,7 +63,7 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	s.chooseCount(p.servers)
 	first := a.expositions(ctx, s.MetricsURLs)
 	all := a.configurations(p.servers, first)
-	p.effective, p.readiness.Notes = all[0], differences(p.servers, all)
+	p.effective, p.readiness.Notes = all[0], s.differences(p.servers, all)
 	if p.effective.Unmodelled != "" {
 		s.PredictTPOT = nil
 	}
@@ -141,8 +141,8 @@ func (s *Settings) prompts(ctx context.Context, a *controlClient, first Server, 
 	return prompts, nil, err
 }
 
-// differences says in what the servers are not alike: their requests are then not of one kind.
-func differences(servers []Server, all []engines.Configuration) (notes []string) {
+// differences says in what the servers of the run's own model are not alike: their requests are then not of one kind.
+func (s *Settings) differences(servers []Server, all []engines.Configuration) (notes []string) {
 	for i, server := range servers {
 		if server.alternates != "" {
 			notes = append(notes, server.alternates)
@@ -153,6 +153,9 @@ func differences(servers []Server, all []engines.Configuration) (notes []string)
 	}
 	first := all[0].Fields()
 	for i, other := range all[1:] {
+		if s.otherAt(servers[i+1].target) != "" {
+			continue
+		}
 		fields := other.Fields()
 		for _, name := range slices.Sorted(namesIn(first, fields)) {
 			if first[name] != fields[name] {

@@ -82,7 +82,9 @@ func (o *outcome) add(r *row) {
 	o.end = max(o.end, r.done)
 	o.coalesced += sharedReads(r.offsets)
 	o.chunks += int64(len(r.offsets))
-	o.context.add(r.req)
+	if !r.isOther {
+		o.context.add(r.req)
+	}
 }
 
 // sharedReads counts the chunks of one answer that bear the instant of another: they came in one read.
@@ -95,7 +97,7 @@ func sharedReads(offsets []int64) (n int64) {
 	return n
 }
 
-// contextMean is the mean context of a request that is in flight, by those that have ended: one is in flight about as
+// contextMean is the mean context of a request to the run's own model that is in flight, by those that have ended: one is in flight about as
 // long as its output, and half of that is there on average. It may be read while it is added to.
 type contextMean struct{ tokens, weight atomic.Int64 }
 

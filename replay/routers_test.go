@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"tidemark/internal/hint"
 	"tidemark/replay/plan"
 )
 
@@ -78,4 +80,7 @@ func TestAClassAsksForItsOwnModel(t *testing.T) {
 	s = settingsFor(fake.URL)
 	s.Models = map[string]string{"b": "third"}
 	refusedRun(t, planOf(t, plan.Each(classed(4))), s, `does not serve the model "third"`, fake)
+	if _, err := Run(t.Context(), planOf(t, plan.Each(classed(4))), s, filepath.Join(t.TempDir(), "run")); !strings.Contains(hint.Of(err), "--class-model CLASS=NAME") {
+		t.Errorf("the hint names another flag: %q", hint.Of(err))
+	}
 }

@@ -20,6 +20,7 @@ const unknown = time.Duration(math.MinInt64)
 type row struct {
 	req      plan.Request
 	isWarmUp bool
+	isOther  bool          // asks for another model than the run's own
 	sent     time.Duration // on a ready connection, before the first byte is written
 	written  time.Duration // after the last byte
 	headers  time.Duration

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,8 +152,12 @@ func (r *run) progress(ctx context.Context, header plan.Header) (ended chan stru
 	report := func() {
 		p := r.state.meter.report(max(time.Since(r.state.begin), 0))
 		p.Planned, p.PlanDuration = header.Requests, plan.FromSeconds(header.DurationS)
-		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
-			p.PredictedTPOT = predict(int(p.InFlight), r.state.journal.outcome.context.mean(header), header)
+		if slices.ContainsFunc(slices.Collect(maps.Keys(r.settings.Models)), r.settings.asksOther) {
+			p.Model = r.settings.Model
+		}
+		own := p.InFlight - r.state.meter.othersInFlight.Load()
+		if predict := r.settings.PredictTPOT; predict != nil && own > 0 {
+			p.PredictedTPOT = predict(int(own), r.state.journal.outcome.context.mean(header), header)
 		}
 		p.Throttled = r.sampler.throttles.words()
 		r.settings.Progress(p)

@@ -53,6 +53,7 @@ func (s *runState) exchange(t *ticket) *exchange {
 		x.onEvent = func(name, data []byte) { x.stream.event(name, data, x.at) }
 	}
 	x.runState, x.ticket, x.row = s, t, newRow(t.Req)
+	x.row.isOther = s.settings.asksOther(t.Req.Class)
 	if t.to != nil {
 		x.row.endpoint = t.to.name
 	}

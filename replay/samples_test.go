@@ -127,6 +127,33 @@ func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 	})
 }
 
+// A request to another model takes the same 400 tokens, and the line is about the run's own model alone.
+func TestTheProgressIsOfTheRunsOwnModel(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}, {InputTokens: 900, OutputTokens: 400, Class: "b"}, {InputTokens: 900, OutputTokens: 400, Class: "b"}}))
+	synctest.Test(t, func(t *testing.T) {
+		server := &pipeServer{began: time.Now().Add(beginAhead)}
+		s := settingsFor("http://tiny")
+		s.Dial, s.Sleep, s.Models = server.dial, host.TimerSleep, map[string]string{"b": "large"}
+		s.PredictTPOT = func(inFlight int, _ float64, _ plan.Header) time.Duration {
+			return time.Duration(inFlight) * time.Second
+		}
+		var seen []Progress
+		s.Progress = func(p Progress) { seen = append(seen, p) }
+		must.Get(Run(t.Context(), path, s, folder))(t)
+		synctest.Wait()
+		if len(seen) < 4 || seen[1].InFlight != 3 || seen[1].PredictedTPOT != time.Second || seen[1].Model != "tiny" {
+			t.Errorf("%+v", seen)
+		}
+	})
+	var m meter
+	m.addGap(10*time.Millisecond, 1, false)
+	m.addGap(90*time.Millisecond, 1, true)
+	if p := m.report(time.Second); p.TPOT != 10*time.Millisecond || p.OutputTokensPer != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
 	fake := newFake(t, well(0))
 	s := settingsFor(fake.URL)

@@ -25,6 +25,9 @@ import (
 	"tidemark/replay/secrets"
 )
 
+// MostFailed is the share of the requests that may fail where nobody says otherwise.
+const MostFailed = 0.01
+
 // Settings say where and how a plan is sent. BaseURLs, Model and RunID are needed; the rest has defaults.
 type Settings struct {
 	// BaseURLs are replicas of one server, with or without /v1; no query, no password. Requests go to them in turn, those
@@ -35,6 +38,9 @@ type Settings struct {
 	Routing string
 	// Models say which model a class asks for instead of Model, as its server names it.
 	Models map[string]string
+	// Environments say what the models of Models run on, by model: only what was named, and the catalogue's names. A server that says what it
+	// simulates is believed where a model has none.
+	Environments map[string]*Environment
 	// ReplicaHeader is the header in which a router says which of its replicas answered; empty: it does not say.
 	ReplicaHeader string
 	Endpoint      string // "/v1/completions" (the default) or "/v1/chat/completions"
@@ -90,7 +96,7 @@ type Settings struct {
 	// default 250 ms: two cores under three busy loops lose up to 150 ms, an idle machine 1 to 5 ms.
 	MaxStall time.Duration
 	// MaxFailures is the share of the requests that may fail or stay unsent; with more the warehouse judges that the run
-	// failed. nil: 0.01.
+	// failed. nil: MostFailed.
 	MaxFailures         *float64
 	OnDead              string        // when a server goes and others are left: "go-on" (the default) without it, or "stop"
 	ConnectTimeout      time.Duration // default 10 s
@@ -155,8 +161,7 @@ func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 	engines.SetDefault(&s.FirstByteTimeout, 300*time.Second)
 	engines.SetDefault(&s.BetweenBytesTimeout, 60*time.Second)
 	if s.MaxFailures == nil {
-		most := 0.01
-		s.MaxFailures = &most
+		s.MaxFailures = new(MostFailed)
 	}
 	if s.Tell == nil {
 		s.Tell = func(string) {}
@@ -232,6 +237,17 @@ func (s Settings) modelsAt(t target) (models []string) {
 	}
 	return models
 }
+
+// otherAt is the model that all requests to a target ask for instead of the run's own; empty: some ask for the run's own.
+func (s Settings) otherAt(t target) string {
+	if models := s.modelsAt(t); len(models) > 0 && !slices.Contains(models, s.Model) {
+		return models[0]
+	}
+	return ""
+}
+
+// asksOther says that requests of a class ask for another model than the run's own.
+func (s Settings) asksOther(class string) bool { return cmp.Or(s.Models[class], s.Model) != s.Model }
 
 // parseTarget accepts an address with or without /v1, since users copy both.
 func parseTarget(base string) (target, error) {

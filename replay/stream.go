@@ -20,13 +20,14 @@ import (
 
 // stream turns the events of one answer into the instants and counts of its tokens.
 type stream struct {
-	sent   time.Duration // instants are since the run began
-	first  time.Duration // unknown: no token yet
-	last   time.Duration
-	meter  *meter
-	read   int // the read that is being parsed
-	marked int // the last read that brought a token
-	reads  int // reads that brought one
+	sent    time.Duration // instants are since the run began
+	first   time.Duration // unknown: no token yet
+	last    time.Duration
+	meter   *meter
+	isOther bool // asks for another model than the run's own
+	read    int  // the read that is being parsed
+	marked  int  // the last read that brought a token
+	reads   int  // reads that brought one
 
 	offsets          []int64 // of token-bearing chunks, microseconds since sent
 	counts           []int32 // tokens of each; 0 where the server does not say
@@ -155,7 +156,7 @@ func (s *stream) token(n int64, at time.Duration) {
 		s.first = at
 		s.meter.addFirst(at-s.sent, max(n, 1))
 	} else {
-		s.meter.addGap(at-s.last, max(n, 1))
+		s.meter.addGap(at-s.last, max(n, 1), s.isOther)
 	}
 	s.last = at
 	if s.marked != s.read {

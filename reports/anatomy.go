@@ -139,7 +139,10 @@ func shares(r *Result, name, share string) (plot.Chart, error) {
 		return c, err
 	}
 	for i := range r.Rows {
-		v, _ := number(r.At(i, share))
+		v, isKnown := number(r.At(i, share))
+		if !isKnown { // only predicted
+			continue
+		}
 		c.Rows = append(c.Rows, plot.Row{Name: fmt.Sprint(r.At(i, name)), Text: tight(show.Percent(v)), Spans: []plot.Span{{To: 100 * v, Fill: "var(--measured)"}}})
 	}
 	return c, nil

@@ -66,7 +66,7 @@ func TestReportOfResults(t *testing.T) {
 func TestReportOfAStudyAndOfTrials(t *testing.T) {
 	db := record(t)
 	insert(t, db, `insert into raw.studies (study, source_ids, document) values ('plan', [], '{"at_rate_per_s": 2, "headline": "No difference <b>shown</b>.", "configurations": [
-    {"step": "baseline", "configuration": "baseline", "origin": "rehearsed", "rate_per_s": 2, "rate_low_per_s": 1.9, "rate_high_per_s": 2.1, "p99_ttft_s": 0.953, "p99_tpot_s": 0.049, "p99_itl_s": 0.232, "gpus": 1},
+    {"step": "baseline", "configuration": "baseline", "origin": "rehearsed", "rate_per_s": 2, "rate_low_per_s": 1.9, "rate_high_per_s": 2.1, "p99_ttft_s": 0.953, "p99_tpot_s": 0.049, "p99_itl_s": 0.232, "gpus": 1, "token_per_joule": 0.42},
     {"step": "one", "configuration": "both<i>", "origin": "rehearsed", "rate_per_s": 2.01, "is_difference_shown": false, "p99_ttft_s": 0.849, "p99_tpot_s": 0.044, "p99_itl_s": 0.181, "gpus": 1}]}')`)
 	insert(t, db, `insert into raw.sources (source_id, name, kind, path, format, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at)
 values (13, 'search', 'results', 'a', 'optuna', 'x', 1, 3, 3, 0, false, 1, '2026-01-01')`)
@@ -75,7 +75,7 @@ select 13, point, 'optuna', 'trial ' || point, '{"state": "COMPLETE", "objective
 	insert(t, db, `insert into raw.figures (source_id, point, name, statistic, value) values
     (13, 0, 'values_0', 'value', 10), (13, 0, 'values_1', 'value', 0.5), (13, 1, 'values_0', 'value', 12), (13, 1, 'values_1', 'value', 0.4), (13, 2, 'values_0', 'value', 99), (13, 2, 'values_1', 'value', 'nan'::double)`)
 	study := write(t, db, reports.Options{Sources: []string{"plan"}})
-	golden.Says(t, "a study", study, []string{"Study plan", "No difference &lt;b&gt;shown&lt;/b&gt;", "both&lt;i&gt;", "no difference shown", `<figure id="front-0">`, "1 of 2 configurations", "was not sent to any server"}, []string{"Results of", "Trials of"})
+	golden.Says(t, "a study", study, []string{"Study plan", "No difference &lt;b&gt;shown&lt;/b&gt;", "both&lt;i&gt;", "no difference shown", `<figure id="front-0">`, "1 of 2 configurations", "0.42", "token per joule", "was not sent to any server"}, []string{"Results of", "Trials of"})
 	golden.Says(t, "trials", write(t, db, reports.Options{Sources: []string{"search"}}), []string{"Trials of search", "1 of 3 trials are beaten by no other", "1 trial without a number for every objective", `<figure id="trials-front-0">`}, []string{"Study"})
 	checkHeadings(t, study)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // score counts how often an interval held the truth, and how far the answers were off.
@@ -123,10 +125,7 @@ func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten 
 			ten.add(e.ln, e.low, e.high, truth, search.loadS()/60)
 		}
 	}
-	a, err := search.run(s.server(q, seed), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(search.run(s.server(q, seed), nil))(t)
 	five.searches++
 	ten.searches++
 	if a.Outcome != Found {

@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -57,10 +58,7 @@ func (c changed) Measure(ctx context.Context, p Probe) (Measured, error) {
 
 func searched(t *testing.T, q Question, server Server) Answer {
 	t.Helper()
-	a, err := Search(t.Context(), q, server, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Search(t.Context(), q, server, nil, nil))(t)
 	for _, row := range a.Table {
 		t.Logf("%s: %.3g, %.2g requests a second, %.2g missed %s, %s, %.0f s", row.RunID, row.Scale, row.RatePerS, row.MissedRatio, row.Objective, row.Verdict, row.Seconds)
 	}
@@ -88,10 +86,7 @@ func TestSearchesHoldTheTruth(t *testing.T) {
 		q.Precision, q.curveRequests = 0.1, 2500
 		search := newSearch(t.Context(), q)
 		search.q.IsBrief = true
-		a, err := search.run(s.server(q, seed), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(search.run(s.server(q, seed), nil))(t)
 		if a.Outcome != Found {
 			t.Errorf("seed %d: %s, %s", seed, a.Outcome, a.Why)
 			continue
@@ -301,17 +296,12 @@ func TestAKilledSearchGoesOn(t *testing.T) {
 		var events []Event
 		for _, line := range lines {
 			var e Event
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &e))
 			events = append(events, e)
 		}
 		sent := 0
 		s.before = func(*Probe) error { sent++; return nil }
-		got, err := Search(t.Context(), q, s, events, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Search(t.Context(), q, s, events, nil))(t)
 		if !reflect.DeepEqual(got, whole) || sent != len(whole.Runs)-at {
 			t.Errorf("killed after run %d: %d more runs, want %d\n%+v\n%+v", at, sent, len(whole.Runs)-at, got, whole)
 		}

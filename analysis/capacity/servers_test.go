@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -111,10 +112,7 @@ func shared(t testing.TB, name string) string {
 
 // azure is a window of a trace of 2023, from and for so long.
 func azure(t testing.TB, name string, from, length time.Duration) []plan.Request {
-	file, err := os.Open(shared(t, "azure-2023/AzureLLMInferenceTrace_"+name+".csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(shared(t, "azure-2023/AzureLLMInferenceTrace_"+name+".csv")))(t)
 	defer file.Close()
 	var window []plan.Request
 	var zero time.Time
@@ -138,10 +136,7 @@ func azure(t testing.TB, name string, from, length time.Duration) []plan.Request
 
 // mooncake is a window of the conversation trace, spread over its ticks of 3 s.
 func mooncake(t testing.TB, from, length time.Duration) []plan.Request {
-	file, err := os.Open(shared(t, "mooncake/conversation_trace.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(shared(t, "mooncake/conversation_trace.jsonl")))(t)
 	defer file.Close()
 	var window []plan.Request
 	lines := bufio.NewScanner(file)
@@ -152,16 +147,11 @@ func mooncake(t testing.TB, from, length time.Duration) []plan.Request {
 			OutputLength int      `json:"output_length"`
 			HashIDs      []uint64 `json:"hash_ids"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &row))
 		if due := time.Duration(row.Timestamp)*time.Millisecond - from; due >= 0 && due < length && row.OutputLength > 0 {
 			window = append(window, plan.Request{Seq: int64(len(window)), Due: due, InputTokens: row.InputLength, OutputTokens: row.OutputLength, Blocks: row.HashIDs, BlockTokens: 512})
 		}
 	}
-	spread, err := plan.Scaled(window, plan.Choices{SpreadTicks: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	spread := must.Get(plan.Scaled(window, plan.Choices{SpreadTicks: 3 * time.Second}))(t)
 	return spread
 }

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -129,15 +130,9 @@ func (s studied) truth(t testing.TB, requests int) (ln float64, binding int) {
 
 // whole sends the whole window at a multiple and reads it.
 func (s *Rehearsed) whole(t testing.TB, q *Question, number int, scale float64, from, length time.Duration) (reading, []plan.Request, []Reply) {
-	requests, err := newPlans(q).whole(scale, q.probeSeed(number))
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(newPlans(q).whole(scale, q.probeSeed(number)))(t)
 	requests = piece(requests, from, length)
-	m, err := s.Measure(t.Context(), Probe{Number: number, Scale: scale, Length: length, Requests: requests, Mode: q.Mode, MaxConcurrency: q.concurrency(scale)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(s.Measure(t.Context(), Probe{Number: number, Scale: scale, Length: length, Requests: requests, Mode: q.Mode, MaxConcurrency: q.concurrency(scale)}))(t)
 	return q.read(requests, m.Replies, 0), requests, m.Replies
 }
 
@@ -154,9 +149,7 @@ func bisect(t testing.TB, q *Question, s *Rehearsed, precision float64) (ln, low
 		return true
 	}
 	p := newSearch(t.Context(), q)
-	if err := p.predict(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.predict())
 	low, high = math.Inf(-1), math.Inf(1)
 	for n, at := 0, p.predicted; ; n++ {
 		if passes(n, at) {
@@ -178,9 +171,7 @@ func bisect(t testing.TB, q *Question, s *Rehearsed, precision float64) (ln, low
 // isotonic fits a rising share of misses to ten runs of two minutes around the predicted limit; its interval takes the requests for independent.
 func isotonic(t testing.TB, q *Question, s *Rehearsed) (ln, low, high float64) {
 	p := newSearch(t.Context(), q)
-	if err := p.predict(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.predict())
 	var lns []float64
 	var misses, n [][]float64 // by objective
 	for range q.Objectives {

@@ -1,9 +1,11 @@
 package capacity
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"tidemark/internal/show"
 	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
@@ -110,8 +112,9 @@ func BusiestWindow(requests []plan.Request, length time.Duration, isWhole bool) 
 }
 
 // Cut is the part of a trace in a window, due from 0. Of sessions those that begin in it, whole. Where many of their requests come after it, the
-// window that was taken goes on until the last of them is due: their number over the first window alone would be a rate that nobody ever sent.
-func (w Window) Cut(requests []plan.Request, isWhole bool) (cut []plan.Request, taken Window) {
+// window that was taken goes on until the last of them is due: their number over the first window alone would be a rate that nobody ever sent;
+// caution says so then, for the answer's notes.
+func (w Window) Cut(requests []plan.Request, isWhole bool) (cut []plan.Request, taken Window, caution string) {
 	begun := map[string]bool{}
 	for _, r := range requests {
 		isIn := r.Due >= w.From && r.Due < w.Until
@@ -128,18 +131,21 @@ func (w Window) Cut(requests []plan.Request, isWhole bool) (cut []plan.Request, 
 		r.Seq = int64(len(cut))
 		cut = append(cut, r)
 	}
-	if taken = w; w.OutlastBy(cut) > 0 {
+	taken = w
+	if share := w.outlastBy(cut); share > 0 {
 		taken.Until = w.From + cut[len(cut)-1].Due + time.Millisecond
 		taken.RatePerS = float64(len(cut)) / taken.Length().Seconds()
+		caution = fmt.Sprintf("%s of the requests of sessions that begin in the window are due after it, and rates are over the %s that all of them take. "+
+			"Fewer run at once than where sessions begin all the time, so the answer is too high: tidemark capacity with a longer --window is nearer", show.Percent(share), show.Duration(taken.Length().Seconds()))
 	}
-	return cut, taken
+	return cut, taken, caution
 }
 
 // muchLater is the share of requests due after the window from which they count as a part of it, and an answer needs a word about them.
 const muchLater = 0.25
 
-// OutlastBy is the share of cut requests that are due after the window; 0 where that is little.
-func (w Window) OutlastBy(cut []plan.Request) float64 {
+// outlastBy is the share of cut requests that are due after the window; 0 where that is little.
+func (w Window) outlastBy(cut []plan.Request) float64 {
 	later := 0
 	for _, r := range cut {
 		if r.Due >= w.Length() {

@@ -1,8 +1,11 @@
 package capacity
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/show"
 
 	"tidemark/replay/plan"
 )
@@ -33,7 +36,7 @@ func TestBusiestWindowResemblesTheWhole(t *testing.T) {
 	if short.From != 0 || short.Distance != 0 {
 		t.Errorf("a short trace: %+v", short)
 	}
-	cut, _ := w.Cut(requests, false)
+	cut, _, _ := w.Cut(requests, false)
 	if len(cut) == 0 || cut[0].Due < 0 || cut[len(cut)-1].Due >= 10*time.Minute || cut[5].Seq != 5 {
 		t.Errorf("%d requests from %v", len(cut), cut[0].Due)
 	}
@@ -50,19 +53,22 @@ func TestASessionBeginsInTheWindow(t *testing.T) {
 		requests = append(requests, plan.Request{Due: due, Session: "a", Turn: i, InputTokens: 10, OutputTokens: 1})
 	}
 	w := BusiestWindow(requests, 10*time.Second, false)
-	if cut, _ := w.Cut(requests, true); len(cut) != 0 {
+	if cut, _, _ := w.Cut(requests, true); len(cut) != 0 {
 		t.Errorf("by requests: %+v with %d of whole sessions", w, len(cut))
 	}
 	w = BusiestWindow(requests, 10*time.Second, true)
-	cut, taken := w.Cut(requests, true)
+	cut, taken, caution := w.Cut(requests, true)
 	if w.From != 0 || len(cut) != 130 {
 		t.Errorf("by sessions: %+v with %d", w, len(cut))
 	}
 	if end := cut[129].Due + time.Millisecond; taken.Until != end || taken.RatePerS != 130/end.Seconds() {
 		t.Errorf("requests that come until %s are taken as %+v", end, taken)
 	}
-	if first := (Window{Until: 10 * time.Second}); first.OutlastBy(requests) != 100./130 || (Window{Until: 58 * time.Second}).OutlastBy(requests) != 0 {
-		t.Errorf("due after the window: %v, and %v of the longer one", first.OutlastBy(requests), (Window{Until: 58 * time.Second}).OutlastBy(requests))
+	if want := "76.9 % of the requests of sessions that begin in the window are due after it, and rates are over the " + show.Duration(taken.Length().Seconds()); !strings.HasPrefix(caution, want) {
+		t.Errorf("said of them: %q, want %q", caution, want)
+	}
+	if first := (Window{Until: 10 * time.Second}); first.outlastBy(requests) != 100./130 || (Window{Until: 58 * time.Second}).outlastBy(requests) != 0 {
+		t.Errorf("due after the window: %v, and %v of the longer one", first.outlastBy(requests), (Window{Until: 58 * time.Second}).outlastBy(requests))
 	}
 }
 

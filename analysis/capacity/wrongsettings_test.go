@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 )
 
 // wrong are servers of the study that do not tell their settings, and whose twin believes a wrong one.
@@ -53,10 +54,7 @@ func TestWrongSettings(t *testing.T) {
 				q.Budget = 20 * time.Minute
 				search := newSearch(t.Context(), q)
 				search.q.IsBrief = true
-				a, err := search.run(s.server(q, uint64(i)), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(search.run(s.server(q, uint64(i)), nil))(t)
 				line := fmt.Sprintf("seed %d: %s %.4f (%.4f to %.4f), truth %.4f, %.1f min, settings %s", i, a.Outcome, deref(a.Scale), deref(a.ScaleLow), deref(a.ScaleHigh), math.Exp(truth), a.LoadS/60, a.Settings.key())
 				t.Log(line, a.Why)
 				minutes += a.LoadS / 60

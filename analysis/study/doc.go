@@ -7,6 +7,7 @@
 //	verdict.go    held, not held, not shown; what follows; the headline
 //	log.go        the journal of what was rehearsed
 //	imported.go   results of other tools, from a warehouse
+//	each.go       one configuration in the file that stands for all settings of a search
 //	keep.go       the finished study in a warehouse
 //	compare.go    two studies: which answers changed
 //

@@ -65,6 +65,7 @@ type Configuration struct {
 	ExperimentPath string
 	Results        []string       // sources of results of other tools, by name or by pattern
 	Points         map[string]any // settings of the measurements in them that count; nil: all
+	Each           []string       // patterns of settings: it stands for a configuration of each of their combinations (Expand)
 	line           int
 }
 
@@ -243,6 +244,7 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		fields["enable_prefix_caching"] = yamlfile.Flag(&c.IsCached)
 		fields["results"] = readResults(c)
 		fields["points"] = readPoints(c)
+		fields["each"] = readEach(c)
 		if err := fields.Read(where, node); err != nil {
 			return err
 		}
@@ -261,6 +263,12 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		}
 		c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 		c.Settings = c.differing(f.baseline)
+		if len(c.Each) > 0 && len(c.Results) == 0 {
+			return hint.Wrap(yamlfile.Errorf(node, "%s: each is of the settings in results", where)).Hint(`{results: [trials], each: ["params.*"]}`)
+		}
+		if len(c.Each) > 0 {
+			c.Name = "each " + strings.Join(c.Each, ", ")
+		}
 		c.Name = cmp.Or(c.Name, strings.Join(c.Settings, ", "))
 		return nil
 	}
@@ -285,6 +293,16 @@ func readPoints(c *Configuration) yamlfile.Field {
 		c.Points = nil
 		return yamlfile.Map(&c.Points)(where, node)
 	}
+}
+
+// readEach reads patterns of settings.
+func readEach(c *Configuration) yamlfile.Field {
+	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
+		var pattern string
+		err := yamlfile.Text(&pattern)(where, node)
+		c.Each = append(c.Each, pattern)
+		return err
+	})
 }
 
 // differing are the settings that are not the baseline's, in words.

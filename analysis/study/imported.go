@@ -18,6 +18,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
 	"tidemark/internal/wildcard"
+	"tidemark/replay"
 )
 
 // Imported are the repeats of a configuration in results of other tools: at each rate or concurrency the first measurement is of the first
@@ -39,6 +40,9 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTrials(ctx, db, c, points, slo); err != nil {
+		return nil, err
+	}
 	repeats := map[int][]Level{}
 	seen := map[[2]float64]int{}
 	for _, p := range points {
@@ -50,13 +54,16 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 		if perS := figures["requests_per_s"]; p.RatePerS == 0 && perS != nil { // a closed loop: the rate that came of it, which a repeat does not hit again
 			p.RatePerS, asked[0] = *perS, 0
 		}
-		if asked == [2]float64{} { // neither a rate nor a concurrency was asked for
+		if asked == [2]float64{} && p.tool != optuna { // neither a rate nor a concurrency was asked for; a trial of the same settings is a repeat
 			asked[0] = p.RatePerS
 		}
 		if !(p.RatePerS > 0) {
 			continue
 		}
 		p.TTFT, p.TPOT, p.ITL = figures[metric.TTFT+" p99"], figures[metric.TPOT+" p99"], figures[metric.ITL+" p99"]
+		if joules := figures["joule_per_output_token"]; joules != nil && *joules > 0 {
+			p.PerJ = new(1 / *joules)
+		}
 		p.judge(slo, figures)
 		if isOpen && p.failed != nil { // the rate of a closed loop is of what was answered
 			p.OutputTokens *= 1 - *p.failed
@@ -72,19 +79,62 @@ func Imported(ctx context.Context, db *sql.DB, c Configuration, slo analysis.SLO
 		return nil, hint.Misuse("study: line %d: %s: no measurement of %s has these points", c.line, c.Name, strings.Join(c.Results, ", ")).
 			Hint("their settings: tidemark sql \"select label, settings from staging.points\"")
 	}
+	if len(all) == 0 && points[0].tool == optuna { // others of its study have one
+		return []Measure{{Origin: "imported", Why: "its rate is blank or no number"}}, nil
+	}
 	if len(all) == 0 {
-		return nil, hint.Misuse("study: %s: no measurement of %s has a rate", c.Name, strings.Join(c.Results, ", ")).Hint("see them: tidemark sql \"from marts.points\"; trials of an Optuna study have objectives of its own: tidemark sql \"from marts.trials\"")
+		return nil, hint.Misuse("study: %s: no measurement of %s has a rate", c.Name, strings.Join(c.Results, ", ")).Hint("see them: tidemark sql \"from marts.points\"")
 	}
 	return all, nil
+}
+
+const optuna = "optuna" // a tool, in staging.points
+
+// checkTrials refuses an Optuna study in which no trial has a name that says its rate, or one that says what an objective bounds. A trial
+// whose value of it is blank is not refused: it is known to meet nothing.
+func checkTrials(ctx context.Context, db *sql.DB, c Configuration, points []point, slo analysis.SLO) error {
+	if len(points) == 0 || points[0].tool != optuna {
+		return nil
+	}
+	says := map[string]bool{}
+	err := answers.Each(ctx, db, `
+select distinct case when quantity = 'requests_per_s' then quantity else regexp_replace(quantity, '_s$', '') || ' ' || statistic end
+from staging.figures
+where quantity is not null
+    and source_id in (select source_id from staging.points where source_name = ?)`, []any{points[0].source}, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		says[name] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	missing := ""
+	if !says["requests_per_s"] {
+		missing = "a rate of requests"
+	}
+	for _, o := range slo.Objectives {
+		if name := fmt.Sprintf("%s p%g", o.Metric, o.Percentile); o.Metric != metric.FailureRatio && !says[name] {
+			missing = cmp.Or(missing, o.String())
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	return hint.Misuse("study: %s: no objective and no user attribute of the trials in %s says by its name that it is %s", c.Name, points[0].source, missing).
+		Hint("names such as request_throughput and p99_ttft_ms, or ingest with --column request_throughput=values_0; the trials' own front: tidemark sql \"from marts.trials\"")
 }
 
 // point is one measurement of another tool.
 type point struct {
 	Level
-	source  string
-	place   int
-	streams float64  // at once, of a closed loop; 0: not said, or an open loop
-	failed  *float64 // share of requests; nil: the file does not say
+	source   string
+	place    int
+	tool     string
+	settings map[string]any
+	streams  float64  // at once, of a closed loop; 0: not said, or an open loop
+	failed   *float64 // share of requests; nil: the file does not say
 }
 
 // pointsOf are the measurements of sources that have these settings, in their order. A file of a search has all its candidates.
@@ -96,21 +146,22 @@ select
     coalesce(case when load = 'open' then request_rate_per_s end, 0),
     coalesce(case when load = 'closed' then max_concurrency end, 0),
     coalesce(total_output_tokens / nullif(completed, 0), output_tokens_asked, 0),
+    tool,
     failed / nullif(requests, 0), -- what was cut at the end did not fail
     json_merge_patch(json_object('label', label), settings)::varchar
 from staging.points
 where list_contains($1::varchar[], source_name)
+    and (tool <> 'optuna' or (settings ->> '$.state') = 'COMPLETE')
 order by
     list_position($1::varchar[], source_name),
     point`, []any{sources}, func(scan func(...any) error) error {
 		p, text := point{Level: Level{Observed: map[string]float64{}, Outcome: analysis.Met}}, ""
-		err := scan(&p.source, &p.place, &p.RatePerS, &p.streams, &p.OutputTokens, &p.failed, &text)
-		var settings map[string]any
-		if err := cmp.Or(err, json.Unmarshal([]byte(text), &settings)); err != nil {
+		err := scan(&p.source, &p.place, &p.RatePerS, &p.streams, &p.OutputTokens, &p.tool, &p.failed, &text)
+		if err := cmp.Or(err, json.Unmarshal([]byte(text), &p.settings)); err != nil {
 			return err
 		}
 		for name, want := range of {
-			if !isSame(settings[name], want) {
+			if !isSame(p.settings[name], want) {
 				return nil
 			}
 		}
@@ -147,14 +198,11 @@ func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
 		p.Observed[slo.Searched()[i].String()] = *observed / max(o.AtMost, 1e-9)
 	}
 	isAsked := slices.ContainsFunc(slo.Objectives, func(o analysis.Objective) bool { return o.Metric == metric.FailureRatio })
-	if p.failed != nil && *p.failed > mostFailed && !isAsked { // their latencies are of the others alone
+	if p.failed != nil && *p.failed > replay.MostFailed && !isAsked { // their latencies are of the others alone
 		p.Outcome = analysis.NotMet
-		p.Observed[metric.FailureRatio] = *p.failed / mostFailed
+		p.Observed[metric.FailureRatio] = *p.failed / replay.MostFailed
 	}
 }
-
-// mostFailed is the share of requests that may fail where no objective says so: what replay --max-failures allows.
-const mostFailed = 0.01
 
 // sourcesOf are the results that patterns name, each once, in the order of the patterns.
 func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {
@@ -238,7 +286,7 @@ printed as (
         and points.point = figures.point
     where points.source_name = $1
         and points.point = $2
-        and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s')
+        and figures.quantity in ('ttft_s', 'tpot_s', 'e2e_s', 'itl_s', 'requests_per_s', 'joule_per_output_token')
         and (figures.quantity <> 'requests_per_s' or figures.statistic in ('value', 'mean')) -- of a distribution over time also quantiles and a count
         and isfinite(figures.value)
     group by
@@ -248,7 +296,7 @@ printed as (
 
 select
     case
-        when printed.metric = 'requests_per_s' then 'requests_per_s'
+        when printed.metric in ('requests_per_s', 'joule_per_output_token') then printed.metric
         else coalesce(computed.metric, printed.metric) || ' ' || coalesce(computed.statistic, printed.statistic)
     end,
     coalesce(computed.value, printed.value)

@@ -21,7 +21,8 @@ type Measure struct {
 	Binding string   `json:"binding_objective,omitempty"`
 	Users   *float64 `json:"users"`
 	USD     *float64 `json:"usd_per_million_accepted"`
-	TTFT    *float64 `json:"p99_ttft_s"` // p99 at the study's rate
+	PerJ    *float64 `json:"token_per_joule"` // output tokens, measured at the largest rate within the SLO that was sent
+	TTFT    *float64 `json:"p99_ttft_s"`      // p99 at the study's rate
 	TPOT    *float64 `json:"p99_tpot_s"`
 	ITL     *float64 `json:"p99_itl_s"`
 	Origin  string   `json:"origin"` // rehearsed, simulated, measured or imported
@@ -85,6 +86,7 @@ type Level struct {
 	Observed        map[string]float64 // by the objective's name, over its bound: the largest binds
 	TTFT, TPOT, ITL *float64           // p99, seconds
 	OutputTokens    float64            // mean of a request; 0: not known
+	PerJ            *float64           // output tokens per joule; nil: nobody measured the power
 }
 
 // OfLevels is what one repeat over rates says. The largest rate within the SLO lies between the last level that meets it before one does
@@ -110,7 +112,7 @@ func OfLevels(levels []Level, slo analysis.SLO, at, usdPerHour float64, origin s
 		case l.Outcome == analysis.NotMet:
 			isOver, m.High, m.Binding = true, &l.RatePerS, first(within, l.Observed)
 		case l.Outcome == analysis.Met:
-			m.Low, m.USD, m.Binding, within = l.RatePerS, nil, first(nil, l.Observed), l.Observed
+			m.Low, m.USD, m.PerJ, m.Binding, within = l.RatePerS, nil, l.PerJ, first(nil, l.Observed), l.Observed
 			if perS := l.RatePerS * l.OutputTokens * (1 - missed); perS > 0 && usdPerHour > 0 {
 				usd := usdPerHour / (perS * 3600 / 1e6)
 				m.USD = &usd

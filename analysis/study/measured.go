@@ -29,12 +29,14 @@ select
     coalesce((select avg(received_tokens) from staging.requests where requests.run_id = runs.run_id and is_success), 0),
     max(quantiles.value_s) filter (where metric = 'ttft_s'),
     max(quantiles.value_s) filter (where metric = 'tpot_s'),
-    max(quantiles.value_s) filter (where metric = 'itl_s')
+    max(quantiles.value_s) filter (where metric = 'itl_s'),
+    any_value(energy.token_per_joule)
 from staging.runs
 left join marts.verdicts on verdicts.run_id = runs.run_id
 left join marts.latency_quantiles as quantiles
     on quantiles.run_id = runs.run_id
     and quantiles.quantile = 0.99
+left join marts.energy on energy.run_id = runs.run_id
 where runs.series_id = ?
     and rate_per_s > 0
 group by all
@@ -44,7 +46,7 @@ order by
 		var run string
 		var repeat int
 		var l Level
-		err := scan(&run, &repeat, &l.RatePerS, &l.Outcome, &origin, &l.OutputTokens, &l.TTFT, &l.TPOT, &l.ITL)
+		err := scan(&run, &repeat, &l.RatePerS, &l.Outcome, &origin, &l.OutputTokens, &l.TTFT, &l.TPOT, &l.ITL, &l.PerJ)
 		l.Observed = over[run]
 		repeats[repeat] = append(repeats[repeat], l)
 		return err
@@ -54,6 +56,24 @@ order by
 		all = append(all, OfLevels(repeats[n], slo, at, usdPerHour, origin))
 	}
 	return all, err
+}
+
+// PerJouleOf is output tokens per joule of a search, in its run at the largest rate within the SLO, up to the one that was found; nil: nobody
+// measured the power of that run, or it was too short.
+func PerJouleOf(ctx context.Context, db *sql.DB, searchID string, ratePerS float64) (perJoule *float64, err error) {
+	err = answers.Each(ctx, db, `
+select energy.token_per_joule
+from marts.capacity_runs
+left join marts.energy on energy.run_id = capacity_runs.run_id
+where capacity_runs.search_id = $1
+    and capacity_runs.is_valid
+    and capacity_runs.verdict = 'within'
+    and capacity_runs.rate_per_s <= $2
+order by
+    capacity_runs.rate_per_s desc,
+    capacity_runs.number desc
+limit 1`, []any{searchID, ratePerS}, func(scan func(...any) error) error { return scan(&perJoule) })
+	return perJoule, err
 }
 
 // observedOf is what each run of an experiment was observed over its bounds, by objective.

@@ -76,6 +76,7 @@ type Row struct {
 	PerGPU *float64 `json:"rate_per_gpu_per_s"`
 	Linear *float64 `json:"linear_ratio"` // rate per GPU over the baseline's; nil: as many GPUs
 	USD    *float64 `json:"usd_per_million_accepted"`
+	PerJ   *float64 `json:"token_per_joule"` // output tokens; nil: a repeat has no measured power
 	Why    string   `json:"why,omitempty"`
 
 	IsControl bool `json:"is_control"`
@@ -105,6 +106,7 @@ func NewRow(s Step, c Configuration, kvTokens int, repeats []Measure) Row {
 		return nil
 	}
 	r.Users, r.USD = mean(func(m Measure) *float64 { return m.Users }), mean(func(m Measure) *float64 { return m.USD })
+	r.PerJ = mean(func(m Measure) *float64 { return m.PerJ })
 	r.TTFT, r.TPOT, r.ITL = mean(ofTTFT), mean(ofTPOT), mean(ofITL)
 	if i := r.rate(0.95); len(r.answered()) > 0 {
 		r.RateLow, r.RateHigh = &i.Low, finite(i.High)

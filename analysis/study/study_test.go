@@ -134,11 +134,11 @@ func TestWhatBindsIsWhatIsMissedFirst(t *testing.T) {
 	slo := analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 1}, {Metric: "tpot", Percentile: 99, AtMost: 0.06}}}
 	m := OfLevels([]Level{
 		{RatePerS: 2.5, Outcome: analysis.NotMet, Observed: map[string]float64{"p99 ttft": 3, "p99 tpot": 1.2}},
-		{RatePerS: 1.5, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.5, "p99 tpot": 0.9}, OutputTokens: 100},
-		{RatePerS: 2, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.6, "p99 tpot": 0.97}, OutputTokens: 100, TPOT: new(0.058)},
+		{RatePerS: 1.5, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.5, "p99 tpot": 0.9}, OutputTokens: 100, PerJ: new(0.4)},
+		{RatePerS: 2, Outcome: analysis.Met, Observed: map[string]float64{"p99 ttft": 0.6, "p99 tpot": 0.97}, OutputTokens: 100, TPOT: new(0.058), PerJ: new(0.5)},
 		{RatePerS: 3, Outcome: analysis.Met, Observed: map[string]float64{"p99 tpot": 0.1}},
 	}, slo, 2, 36, "measured")
-	if m.Low != 2 || *m.High != 2.5 || m.Binding != "p99 tpot" || *m.TPOT != 0.058 {
+	if m.Low != 2 || *m.High != 2.5 || m.Binding != "p99 tpot" || *m.TPOT != 0.058 || *m.PerJ != 0.5 {
 		t.Errorf("got %+v", m)
 	}
 	if want := 36 / (2 * 100 * 0.98 * 3600 / 1e6); math.Abs(*m.USD-want) > 1e-9 {

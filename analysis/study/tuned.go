@@ -31,7 +31,7 @@ func OfTuning(f tune.File, slo analysis.SLO, rows []tune.Row, measured []tune.Fi
 	isStarted := map[string]bool{}
 	for _, m := range measured {
 		isStarted[m.Key()] = true
-		add(m.Row, origin, m.Rejected, Measure{Origin: origin, Low: m.Low, High: finite(m.High), Rate: positive(m.Rate), USD: m.USDPerMillion, Why: m.Rejected})
+		add(m.Row, origin, m.Rejected, Measure{Origin: origin, Low: m.Low, High: finite(m.High), Rate: positive(m.Rate), USD: m.USDPerMillion, PerJ: m.PerJ, Why: m.Rejected})
 	}
 	for _, row := range rows {
 		switch {

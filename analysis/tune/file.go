@@ -53,7 +53,7 @@ type Knob struct {
 func Read(path string) (File, error) {
 	text, err := userfile.ReadAll(path)
 	if err != nil {
-		return File{}, fmt.Errorf("tune: %w", err)
+		return File{}, hint.Errorf("tune: %w", err).Hint("tidemark help tune has an example of a file")
 	}
 	f, err := Parse(text)
 	if err != nil {

@@ -472,6 +472,7 @@ type Finisher struct {
 	Expected                 // by the rehearsal
 	Low, Rate, High float64  // measured, with its 90 % interval, requests/s; High may be infinite
 	OffRatio        *float64 // measured over expected, less one
+	PerJ            *float64 // output tokens per joule, of which the race knows nothing: the caller fills it in
 	Rejected        string   // why it is not to be set; empty: it may be
 	Tried           []Try
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"tidemark/analysis/capacity"
@@ -190,25 +189,11 @@ func shorten(ctx context.Context, order []string, groups map[string][]variant, t
 	for i := range order[1:] {
 		first[i+1] = first[i] + len(groups[order[i]])
 	}
-	return inParallel(len(order), told.of("ranking groups of candidates"), func(i int) error { return shortenGroup(ctx, groups[order[i]], first[i]) })
+	return parallel.Told(len(order), told.of("ranking groups of candidates"), func(i int) error { return shortenGroup(ctx, groups[order[i]], first[i]) })
 }
 
 func (t Told) of(doing string) func(done, of int) {
 	return func(done, of int) { t(doing, done, of) }
-}
-
-// inParallel does n things on all cores, and says after each how many are done.
-func inParallel(n int, told func(done, of int), do func(i int) error) error {
-	var mu sync.Mutex
-	done := 0
-	return parallel.Do(n, func(i int) error {
-		err := do(i)
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		told(done, n)
-		return err
-	})
 }
 
 func shortenGroup(ctx context.Context, group []variant, class int) error {
@@ -260,7 +245,7 @@ func repeats(requests []plan.Request) bool {
 func short(ctx context.Context, whole capacity.Question, guess float64) (rate, ln float64, most reached, err error) {
 	q := whole
 	if w := capacity.BusiestWindow(q.Window, shortWindow, q.Mode == "sessions"); w.Until > 0 && q.Length > shortWindow+shortWindow/5 {
-		q.Window, w = w.Cut(q.Window, q.Mode == "sessions")
+		q.Window, w, _ = w.Cut(q.Window, q.Mode == "sessions")
 		q.Length = w.Length()
 	}
 	perScale := float64(len(q.Window)) / q.Length.Seconds()
@@ -321,7 +306,7 @@ func fully(ctx context.Context, order []string, groups map[string][]variant, ban
 		return err
 	}
 	answers := make([]capacity.Answer, len(chosen))
-	err = inParallel(len(chosen), told.of("rehearsing the best"), func(i int) (err error) {
+	err = parallel.Told(len(chosen), told.of("rehearsing the best"), func(i int) (err error) {
 		q := classes[chosen[i]].q
 		q.Twin.Band = band[i]
 		answers[i], err = capacity.Rehearse(ctx, q)

@@ -21,10 +21,7 @@ select 3, 200, 45_000_000_000_000 + 30 * 86_400_000_000_000, 100, 10, 'of anothe
 insert into raw.arrival_details (source_id, line, think_s)
 select 3, 101 + n + n // 5, 1 + n from range(9) as r(n);`).DB()
 	ctx := context.Background()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(db.Conn(ctx))(t)
 	defer conn.Close()
 	for _, c := range []struct {
 		traffic string

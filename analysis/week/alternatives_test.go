@@ -13,6 +13,7 @@ import (
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -157,9 +158,7 @@ insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_toke
 	f := aService(t, "time_zone: UTC\ntraffic: [one]")
 	slo := func(objectives string) {
 		text := "schema: tidemark.slo/2\nname: chat\nobjectives:\n" + objectives
-		if err := os.WriteFile(f.SLO, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f.SLO, []byte(text), 0o600))
 	}
 	slo("  - {metric: ttft_from_due, percentile: 90, at_most: 1ms}\n  - {metric: tpot, percentile: 99, at_most: 60ms, class: batch}\n")
 	r := make47(t, w, f)

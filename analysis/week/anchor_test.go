@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -25,9 +26,7 @@ func TestASecondWeekOfTheSameTraffic(t *testing.T) {
 		week, anchor string
 	}{{"2026-W45", "2026-W45"}, {"2026-W46", "2026-W45"}, {"2026-W52", "2026-W45"}, {"2026-W53", "2026-W53"}} {
 		r, kept := needed(t, w, f, one.week)
-		if err := Keep(t.Context(), w, f, r, kept); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Keep(t.Context(), w, f, r, kept))
 		said := strings.Contains(r.Basis.Sentence, "rehearsed with the requests of 2026-W45")
 		if r.Basis.AnchorWeek != one.anchor || said != (one.anchor != one.week) {
 			t.Errorf("%s: rehearsed as %s: %s", one.week, r.Basis.AnchorWeek, r.Basis.Sentence)

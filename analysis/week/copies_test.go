@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -27,18 +28,9 @@ func insertCopy(id int, instant, lengths, where string) string {
 func demandOf(t *testing.T, conn *sql.Conn, traffic, name string) demand {
 	t.Helper()
 	f := aService(t, "time_zone: UTC\ntraffic: "+traffic)
-	all, err := parts(t.Context(), conn, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	week, err := service.ParseWeek(name, f.Zone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := addUp(t.Context(), conn, week, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(parts(t.Context(), conn, f))(t)
+	week := must.Get(service.ParseWeek(name, f.Zone))(t)
+	d := must.Get(addUp(t.Context(), conn, week, all))(t)
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -53,13 +54,8 @@ func read(t *testing.T, traffic string) service.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.yaml")
 	text := fmt.Sprintf("service: s\ntime_zone: Europe/Berlin\ntraffic: %s\ndeployment: {gpu: toy, model: toy}\nreplicas: 1\nslo: slo.yaml\n", traffic)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := service.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+	f := must.Get(service.Read(path))(t)
 	return f
 }
 
@@ -79,10 +75,7 @@ func sunday(hours []Hour) string {
 func TestTheDemandOfADayWithTwentyFiveHours(t *testing.T) {
 	db := warehousetest.Open(t, around).DB()
 	ctx := context.Background()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(db.Conn(ctx))(t)
 	defer conn.Close()
 	zeros := strings.TrimSuffix(strings.Repeat("0 ", 14), " ")
 	for _, c := range []struct{ name, traffic, sunday, week string }{
@@ -96,18 +89,9 @@ func TestTheDemandOfADayWithTwentyFiveHours(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := read(t, c.traffic)
-			parts, err := parts(ctx, conn, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			week, err := service.ParseWeek("2026-W43", f.Zone)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := addUp(ctx, conn, week, parts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parts := must.Get(parts(ctx, conn, f))(t)
+			week := must.Get(service.ParseWeek("2026-W43", f.Zone))(t)
+			d := must.Get(addUp(ctx, conn, week, parts))(t)
 			hours := hoursOf(f, week, d, parts)
 			if got := sunday(hours); got != c.sunday {
 				t.Errorf("Sunday is\n%s, want\n%s", got, c.sunday)
@@ -141,15 +125,10 @@ func TestTrafficThatCannotBe(t *testing.T) {
 		}
 	}
 	m := &maker{ctx: context.Background(), file: read(t, "[a]"), report: &Report{}}
-	conn, err := db.Conn(m.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(db.Conn(m.ctx))(t)
 	defer conn.Close()
 	m.conn = conn
-	if err := m.readParts(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.readParts())
 	for asked, want := range map[string]string{"2026-W50": "has no data of week 2026-W50, 2026-12-07 to 2026-12-13", "": "", "W43": `"W43" is no week`} {
 		err := m.chooseWeek(asked)
 		if (err == nil) != (want == "") && asked != "" || err != nil && !strings.Contains(err.Error(), want) {

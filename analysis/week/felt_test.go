@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -45,22 +46,14 @@ from (values
 
 func TestFeltInHours(t *testing.T) {
 	w := warehousetest.Open(t)
-	if _, err := w.DB().Exec(feltCounters); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DB().Exec(feltCounters))(t)
 	nine := time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 	hours := []Hour{{Start: nine.Add(-time.Hour)}, {Start: nine}, {Start: nine.Add(time.Hour)}, {Start: nine.Add(2 * time.Hour)}}
-	felt, err := FeltIn(t.Context(), w.DB(), []int64{1}, hours, SLO{Objectives: []Objective{
-		{Metric: "ttft", Percent: 50, AtMost: 0.2}, {Metric: "ttft_from_due", Percent: 99, AtMost: 0.5}, {Metric: "ttft", Percent: 99, AtMost: 0.01, Class: "chat"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	felt := must.Get(FeltIn(t.Context(), w.DB(), []int64{1}, hours, SLO{Objectives: []Objective{
+		{Metric: "ttft", Percent: 50, AtMost: 0.2}, {Metric: "ttft_from_due", Percent: 99, AtMost: 0.5}, {Metric: "ttft", Percent: 99, AtMost: 0.01, Class: "chat"}}}))(t)
 	var lines []string
 	for _, f := range felt {
-		text, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(f))(t)
 		lines = append(lines, string(text))
 	}
 	// In all 200 from nine to ten: 100 up to 0.1 s, 194 up to 0.5 s, 198 up to 1 s. The p99 is the 198th: above 0.5 s for certain. 97 % are

@@ -191,7 +191,7 @@ func (c lengthCell) notAbove(x float64, orEqual bool) float64 {
 	return c.Requests * (x - c.Above) / (c.UpTo - c.Above)
 }
 
-func sumOf(cells []lengthCell, of func(lengthCell) float64) (sum float64) {
+func sumOf[T any](cells []T, of func(T) float64) (sum float64) {
 	for _, c := range cells {
 		sum += of(c)
 	}
@@ -200,7 +200,7 @@ func sumOf(cells []lengthCell, of func(lengthCell) float64) (sum float64) {
 
 // interpolatedAt is a quantile of cells, each of whose requests lie evenly between its bounds; nil: there are none.
 func interpolatedAt(cells []lengthCell, q float64) *float64 {
-	total := sumOf(cells, func(c lengthCell) float64 { return c.Requests })
+	total := sumOf(cells, lengthCell.weight)
 	if total <= 0 {
 		return nil
 	}
@@ -225,7 +225,7 @@ func interpolatedAt(cells []lengthCell, q float64) *float64 {
 
 // bucketOf is the first of some cells in order that reaches a quantile.
 func bucketOf(cells []lengthCell, q float64) (found lengthCell) {
-	total, reached := sumOf(cells, func(c lengthCell) float64 { return c.Requests }), 0.0
+	total, reached := sumOf(cells, lengthCell.weight), 0.0
 	for _, found = range cells {
 		if reached += found.Requests; reached >= q*total*(1-1e-9) {
 			break

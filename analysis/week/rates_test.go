@@ -17,6 +17,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -48,14 +49,9 @@ func aService(t *testing.T, lines string) service.File {
 		path:                              lines + "\nservice: chat\ndeployment: {gpu: H100, model: llama-3.1-8b, max_num_seqs: 16}\nreplicas: 1\nslo: slo.yaml\ncapacity: rehearsed\n",
 		filepath.Join(folder, "slo.yaml"): "schema: tidemark.slo/2\nname: chat\nobjectives:\n  - {metric: ttft_from_due, percentile: 90, at_most: 1ms}\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	f, err := service.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(service.Read(path))(t)
 	return f
 }
 
@@ -71,15 +67,10 @@ func make47(t *testing.T, w *warehouse.Warehouse, f service.File) *Report {
 // needed makes a report as far as what its hours need, without what is concluded from that.
 func needed(t *testing.T, w *warehouse.Warehouse, f service.File, week string) (*Report, *Kept) {
 	t.Helper()
-	slo, err := analysis.ReadSLO(f.SLO)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slo := must.Get(analysis.ReadSLO(f.SLO))(t)
 	m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, slo: slo, kept: &Kept{}, report: &Report{Service: f.Service}}
 	for _, step := range []func() error{m.readParts, func() error { return m.chooseWeek(week) }, m.describe, m.addUpWeeks, m.fillNeeds} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step())
 	}
 	return m.report, m.kept
 }
@@ -221,13 +212,8 @@ func TestAWeekOfCollectedMetrics(t *testing.T) {
 	}
 	wantRehearsed(t, r)
 	m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, kept: &Kept{}}
-	if err := m.readParts(); err != nil {
-		t.Fatal(err)
-	}
-	week, err := service.ParseWeek("2026-W47", f.Zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.readParts())
+	week := must.Get(service.ParseWeek("2026-W47", f.Zone))(t)
 	m.file.Traffic, m.report, m.weeks = []service.Traffic{{Source: "log"}}, &Report{}, []weekOf{{week: week}}
 	if err := m.describeMetrics(); err != nil || len(m.report.Sources) != 1 || m.report.Sources[0].Role != "metrics" {
 		t.Errorf("beside traffic: sources %+v, %v", m.report.Sources, err)
@@ -248,9 +234,7 @@ from raw.metrics where at_ns = 238 * 60_000_000_000`, id, day))
 	requests := func() int64 {
 		t.Helper()
 		r, kept := needed(t, w, f, "2026-W47")
-		if err := Keep(t.Context(), w, f, r, kept); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Keep(t.Context(), w, f, r, kept))
 		return *r.Hours[8].Requests
 	}
 	if got := requests(); got != 190 {
@@ -274,10 +258,7 @@ from raw.metrics where at_ns = 238 * 60_000_000_000`, id, day))
 
 func conn(t *testing.T, w *warehouse.Warehouse) *sql.Conn {
 	t.Helper()
-	c, err := w.DB().Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(w.DB().Conn(t.Context()))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -316,17 +297,9 @@ func TestBothKindsAddUp(t *testing.T) {
 	w := warehousetest.Open(t, twoDays, besides)
 	f := aService(t, "time_zone: Europe/Berlin\ntraffic: [rates, log, {source: joint, class: code}]")
 	m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, kept: &Kept{}}
-	if err := m.readParts(); err != nil {
-		t.Fatal(err)
-	}
-	week, err := service.ParseWeek("2026-W47", f.Zone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := addUp(t.Context(), m.conn, week, m.parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.readParts())
+	week := must.Get(service.ParseWeek("2026-W47", f.Zone))(t)
+	d := must.Get(addUp(t.Context(), m.conn, week, m.parts))(t)
 	hours := hoursOf(f, week, d, m.parts)
 	for place, want := range map[int]string{
 		// 12 + 10 + 3 requests in the first five minutes: (25² + 11 x 12² - 157²/12) / 11 / (157/12). Tokens: 14472 + 10 x 1000 + 2 x 4 + 8.
@@ -348,14 +321,8 @@ func TestBothKindsAddUp(t *testing.T) {
 	if got := fmt.Sprint(d.Input.Counts, " ", d.Classes[len(d.Classes)-1].Name); got != "6416 code" {
 		t.Errorf("lengths and last class: %s of %v", got, d.Classes)
 	}
-	samples, err := m.samplesOf(week, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := m.sampled(&weekOf{week: week, demand: d, hours: hours, samples: samples})
-	if err != nil {
-		t.Fatal(err)
-	}
+	samples := must.Get(m.samplesOf(week, d))(t)
+	all := must.Get(m.sampled(&weekOf{week: week, demand: d, hours: hours, samples: samples}))(t)
 	for place, want := range map[int]int{0: 157, 1: 147, 13: 0, 14: 0} {
 		if got := len(all[place].Shape.Requests); got != want {
 			t.Errorf("hour %d: %d requests to rehearse, want %d", place, got, want)
@@ -374,14 +341,9 @@ func TestRatesWithSaidCoverage(t *testing.T) {
 	for _, source := range []string{"joint", "rates"} {
 		f := aService(t, "time_zone: Europe/Berlin\ntraffic: [{source: "+source+", covers: day}]")
 		m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, kept: &Kept{}}
-		if err := m.readParts(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.readParts())
 		week := lastWhole(m.parts, f.Zone).Add(1)
-		d, err := addUp(t.Context(), m.conn, week, m.parts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(addUp(t.Context(), m.conn, week, m.parts))(t)
 		if week.String() != "2026-W47" {
 			t.Errorf("%s: last whole week before %s", source, week)
 		}
@@ -397,17 +359,9 @@ select 5, 0, minute * 60_000_000_000, 'vllm:admission_rejections_total', 'instan
 `)
 	f := aService(t, "time_zone: UTC\nmetrics: http://prometheus:9090")
 	m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, report: &Report{}}
-	if err := m.readParts(); err != nil {
-		t.Fatal(err)
-	}
-	week, err := service.ParseWeek("2026-W47", f.Zone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := addUp(t.Context(), m.conn, week, m.parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.readParts())
+	week := must.Get(service.ParseWeek("2026-W47", f.Zone))(t)
+	d := must.Get(addUp(t.Context(), m.conn, week, m.parts))(t)
 	wantHours(t, hoursOf(f, week, d, m.parts), map[int]string{
 		// 250 requests, of 20 in five minutes and once 30: burst (11 x 20² + 30² - 250²/12) / 11 / (250/12).
 		8:  "250 in 19000 out 3800 peak 0.1 burst ~ 50 198.48 25 39.7",
@@ -433,11 +387,32 @@ func TestDrawnLengthsHaveTheMeanThatWasCounted(t *testing.T) {
 	if got := float64(input) / 5000; math.Abs(got-1024) > 1 {
 		t.Errorf("prompts have %.1f tokens in the mean, want 1024", got)
 	}
-	if got := float64(output) / 5000; math.Abs(got-150.5) > 2 { // nobody counted the sum: evenly
+	if got := float64(output) / 5000; math.Abs(got-150.5) > 0.1 { // nobody counted the sum: evenly
 		t.Errorf("answers have %.1f tokens in the mean, want 150.5", got)
 	}
 	if *d.Hours[0].P50Input != 1000+0.5*47 || d.Counted.Middle[0] != (lengthCell{1000, 2000, 5000}) {
 		t.Errorf("median %v in the bucket %v", *d.Hours[0].P50Input, d.Counted.Middle[0])
+	}
+}
+
+// 2,000 requests that were drawn each by itself were 3 % shorter than their hour, so that the page's replica took 5 % more than that of capacity.
+func TestAFewDrawnRequestsAreAsLongAsTheirHour(t *testing.T) {
+	input := []lengthCell{{0, 100, 300}, {100, 1000, 500}, {1000, 10_000, 200}}
+	r := &ratesHour{Requests: 1000, Input: input, Output: []lengthCell{{0, 50, 100}, {50, 500, 900}}}
+	want := sumOf(input, func(c lengthCell) float64 { return c.Requests * (c.Above + c.UpTo + 1) / 2 }) / 1000
+	for hour := range 20 {
+		sum, products := 0.0, 0.0
+		requests := newDrawer(demand{}).draw(r, 2000, time.Unix(int64(hour)*3600, 0))
+		for _, one := range requests {
+			sum += float64(one.InputTokens)
+			products += (float64(one.InputTokens) - want) * (float64(one.OutputTokens) - 255) / 2000
+		}
+		if got := sum / 2000; math.Abs(got/want-1) > 0.002 {
+			t.Errorf("hour %d: prompts have %.1f tokens in the mean, want %.1f", hour, got, want)
+		}
+		if correlation := products / (2400 * 150); math.Abs(correlation) > 0.1 { // of their standard deviations
+			t.Errorf("hour %d: long prompts have long answers: %.3f", hour, correlation)
+		}
 	}
 }
 

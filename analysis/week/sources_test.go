@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Hours of Kolkata begin at half past by UTC: its last hour of the week is covered to the week's end, whenever in it the last request came.
 func TestHoursOfAPartAreThoseOfTheZone(t *testing.T) {
-	kolkata, err := time.LoadLocation("Asia/Kolkata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kolkata := must.Get(time.LoadLocation("Asia/Kolkata"))(t)
 	for _, minute := range []int{1, 29, 31, 59} {
 		monday := time.Date(2026, time.October, 26, 0, 0, 0, 0, kolkata)
 		p := part{first: monday.Add(5 * time.Minute).UTC(), last: time.Date(2026, time.November, 1, 23, minute, 0, 0, kolkata).UTC(), traffic: service.Traffic{Covers: service.ByRows}}
@@ -39,16 +37,11 @@ insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_toke
 select n, i + 1, (3600 * n + 60 * i + sum(case when hash(n, i) % 20 = 0 then hash(n, i, 1) % 12_000 else 0 end) over (partition by n order by i))::bigint * 1_000_000_000, 9, 9
 from range(1, 41) as numbers (n), range(n * 5) as rows (i)`)
 	silences := func(query string, arg any) (all []string) {
-		rows, err := w.DB().Query(query, arg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(w.DB().Query(query, arg))(t)
 		defer rows.Close()
 		for rows.Next() {
 			var from, until float64
-			if err := rows.Scan(&from, &until); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rows.Scan(&from, &until))
 			all = append(all, fmt.Sprintf("%.6f-%.6f", from, until))
 		}
 		return all

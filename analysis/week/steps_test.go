@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
@@ -20,10 +21,7 @@ var toy = deployment.Deployment{GPU: "toy", CatalogModel: "toy"}
 
 func fleetOf(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	setup, err := os.ReadFile("testdata/fleet.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	setup := must.Get(os.ReadFile("testdata/fleet.sql"))(t)
 	return warehousetest.Open(t, string(setup))
 }
 
@@ -157,9 +155,6 @@ func TestStepsWithoutAPredictionSayWhy(t *testing.T) {
 // stepsIn are the steps of source 1 in a report's hours.
 func stepsIn(t *testing.T, db *sql.DB, r *Report, d deployment.Deployment) ([]StepTime, error) {
 	t.Helper()
-	hours, err := ServerHours(t.Context(), db, []int64{1}, r.Hours)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hours := must.Get(ServerHours(t.Context(), db, []int64{1}, r.Hours))(t)
 	return StepsOf(t.Context(), db, hours, r, d)
 }

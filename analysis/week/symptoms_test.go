@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -95,40 +96,27 @@ cross join lateral (values
     ('vllm:kv_cache_usage_perc', 'instance="a"', 0.8 + id * 0.0105), ('vllm:num_preemptions_total', 'instance="a"', look * (id % 3)),
     ('DCGM_FI_DEV_SM_CLOCK', 'gpu="0",instance="a"', 2000), ('DCGM_FI_DEV_SM_CLOCK', 'gpu="1",instance="a"', 1800 + 15 * id)
 ) as gauges (name, labels, value)`)
-	rules, err := readRules(ctx, w.DB())
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(readRules(ctx, w.DB()))(t)
 	texts := func(query string) map[string]string {
 		t.Helper()
-		rows, err := w.DB().Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(w.DB().Query(query))(t)
 		defer rows.Close()
 		all := map[string]string{}
 		for rows.Next() {
 			var subject, text string
-			if err := rows.Scan(&subject, &text); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rows.Scan(&subject, &text))
 			all[subject] = text
 		}
 		return all
 	}
 	want := texts("select subject, string_agg(symptom, ' ' order by seq) from marts.symptoms where subject_kind = 'metrics' group by subject")
 	evidence := map[string]map[string]float64{}
-	rows, err := w.DB().Query("select subject, figure, value from marts.evidence where subject_kind = 'metrics'")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(w.DB().Query("select subject, figure, value from marts.evidence where subject_kind = 'metrics'"))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var subject, figure string
 		var value float64
-		if err := rows.Scan(&subject, &figure, &value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&subject, &figure, &value))
 		if evidence[subject] == nil {
 			evidence[subject] = map[string]float64{}
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // prometheus is a small one: it has series by their names, whose value is the instant, and limits.
@@ -304,14 +305,9 @@ func TestItGoesOnAfterAKill(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)
 	run(t, s)
-	text, err := os.ReadFile(s.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(s.Path))(t)
 	for _, cut := range []int{10, len(text) - 10} { // in the header, in the last answer
-		if err := os.WriteFile(s.Path, text[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(s.Path, text[:cut], 0o600))
 		p.asked = nil
 		run(t, s)
 		if again, _ := os.ReadFile(s.Path); len(again) != len(text) {
@@ -493,9 +489,7 @@ func TestAFileIsOfOneServiceAndSelector(t *testing.T) {
 	if kept, _ := filepath.Glob(s.Path + ".*.old"); len(kept) != 1 {
 		t.Errorf("--fresh kept %v", kept)
 	}
-	if err := os.WriteFile(s.Path, []byte("my own notes"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(s.Path, []byte("my own notes"), 0o600))
 	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "not a file of collect") {
 		t.Errorf("another file: got %v", err)
 	}
@@ -526,9 +520,7 @@ func TestStoppedBetweenQuestions(t *testing.T) {
 func TestReadAuth(t *testing.T) {
 	file := func(text string) string {
 		path := filepath.Join(t.TempDir(), "auth")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	for _, c := range []struct {

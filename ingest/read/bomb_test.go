@@ -10,27 +10,22 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"tidemark/internal/proof/must"
 )
 
 // The samples of a rehearsed day unpack to 159 times their size, and were refused as a bomb.
 func TestFilesOfARunMayRepeatThemselves(t *testing.T) {
 	var packed bytes.Buffer
-	encoder, err := zstd.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(&packed))(t)
 	text, size := strings.Repeat("vllm:num_requests_running 7\n", 100), int64(0)
 	for second := range 1000 {
 		n, _ := fmt.Fprintf(encoder, "%d %s", second, text)
 		size += int64(n)
 	}
-	if err := encoder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, encoder.Close())
 	path := filepath.Join(t.TempDir(), "samples.jsonl.zst")
-	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, packed.Bytes(), 0o600))
 	for _, c := range []struct {
 		why       string
 		isRun     bool
@@ -41,10 +36,7 @@ func TestFilesOfARunMayRepeatThemselves(t *testing.T) {
 		{"a file of a run", true, bombLimit{1 << 20, ofRuns.ratio}, false},
 		{"a bomb among the files of a run", true, bombLimit{1 << 20, 200}, true},
 	} {
-		in, err := Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(Open(t.Context(), path, nil))(t)
 		if c.isRun {
 			in.OfRun()
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Instants are what the standard library reads.
@@ -20,10 +22,7 @@ func TestInstantsAgainstTheStandardLibrary(t *testing.T) {
 		at = at.Add(97*time.Hour + 13*time.Minute + 1234567891)
 		for i, layout := range layouts {
 			text := at.In(zones[i%len(zones)]).Format(layout)
-			want, err := time.Parse(layout, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(time.Parse(layout, text))(t)
 			got, used, _, reason := c.Instant([]byte(text))
 			if reason != "" || got != want.UnixNano() || used != len(text) {
 				t.Fatalf("instant(%s): got %d, %d used, %q; want %d", text, got, used, reason, want.UnixNano())

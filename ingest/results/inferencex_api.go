@@ -137,9 +137,9 @@ func (o resultObject) inferenceXFigures(out *read.Rows, prefix string) (figures 
 		if parts := inferenceXStatistic().FindStringSubmatch(key); parts != nil && inferenceXUnits[parts[2]] != "" {
 			name, is = parts[2], statistic(parts[1])
 		}
-		unit := inferenceXUnits[name]
+		unit, of := inferenceXUnits[name], prefix
 		if isPower := inferenceXPower().MatchString(key); isPower {
-			unit = "j"
+			unit, of = "j", "" // of the GPUs: the same of agents
 			if strings.HasSuffix(key, "_w") {
 				unit = "w"
 			}
@@ -154,7 +154,7 @@ func (o resultObject) inferenceXFigures(out *read.Rows, prefix string) (figures 
 		}
 		used = append(used, key)
 		if value := o.number(key); value != nil {
-			figures = append(figures, Figure{Name: prefix + name, Statistic: is, Unit: new(unit), Value: *value})
+			figures = append(figures, Figure{Name: of + name, Statistic: is, Unit: new(unit), Value: *value})
 		} else if text := string(o[key]); text != "null" && text != `""` {
 			out.Implausible(key, "no finite number", 1)
 		}

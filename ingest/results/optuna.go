@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,11 +18,15 @@ import (
 // Optuna reads the trials of an Optuna study: what trials_dataframe() writes as CSV
 // or JSON (records or columns), what "optuna trials --format json" prints, and the
 // JSON lines of a journal storage. A trial is a point: its parameters are settings,
-// its objectives and user attributes are figures.
+// its objectives and user attributes are figures. Those whose names say a rate, or a
+// latency with its percentile and unit, in words of vLLM's clients such as
+// request_throughput and p99_ttft_ms, are also figures of that name, so that trials
+// stand beside benchmarks.
 //
 // Only a journal says which objectives are maximized. For the other files the user
 // says so with --column maximize=values_0,values_2; without that all are minimized,
-// which is Optuna's own default.
+// which is Optuna's own default. --column request_throughput=values_0 says what an
+// objective without such a name is.
 var Optuna = read.Format{
 	Name: "optuna",
 	Sees: func(h *read.Head) string {
@@ -64,6 +69,7 @@ type trial struct {
 type directions struct {
 	maximize map[string]bool
 	isKnown  bool
+	named    map[string]string // by the user: what an objective or attribute of another name is
 }
 
 // readOptuna reads any of the four forms.
@@ -105,10 +111,14 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 
 // statedDirections reads --column maximize=...
 func statedDirections(d *read.Document) (directions, error) {
-	goals := directions{maximize: map[string]bool{}}
+	goals := directions{maximize: map[string]bool{}, named: map[string]string{}}
 	for ours, theirs := range d.Columns {
+		if _, is := benchWord(ours); is {
+			goals.named[theirs] = ours
+			continue
+		}
 		if ours != "maximize" {
-			return goals, hint.Misuse("no column %s of ours", ours).Hint("of trials, --column takes maximize=NAME,... alone")
+			return goals, hint.Misuse("no column %s of ours", ours).Hint("of trials, --column takes maximize=NAME,..., and names such as request_throughput=values_0 or p99_ttft_ms=values_1")
 		}
 		goals.isKnown = true
 		for name := range strings.SplitSeq(theirs, ",") {
@@ -133,12 +143,52 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) {
 	if row.DurationS == nil && t.start != nil && t.end != nil {
 		row.DurationS = new(t.end.Sub(*t.start).Seconds())
 	}
+	row.asked(t.params)
+	row.Completed, row.Failed = t.attributes["completed"].Count(), t.attributes["failed"].Count()
+	if row.Completed != nil && row.Failed != nil {
+		row.Requests = new(*row.Completed + *row.Failed)
+	}
 	out.Add(row)
 	for _, name := range read.SortedKeys(t.values) {
 		addFigure(out, point, name, "value", "", t.values[name])
+		addBenchFigure(out, point, cmp.Or(goals.named[name], strings.TrimPrefix(name, "values_")), t.values[name])
 	}
 	for _, name := range read.SortedKeys(t.attributes) {
 		addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name])
+		addBenchFigure(out, point, cmp.Or(goals.named["user_attrs_"+name], name), t.attributes[name])
+	}
+}
+
+// asked is the load where a trial has it among its parameters.
+func (row *Point) asked(params map[string]any) {
+	if rate, is := params["request_rate"].(float64); is && rate > 0 {
+		row.RequestRatePerS, row.Load = &rate, new("open")
+	} else if streams, is := params["max_concurrency"].(float64); is && streams >= 1 {
+		row.MaxConcurrency, row.Load = new(int64(streams)), new("closed")
+	}
+}
+
+var (
+	benchLatency = lazy.Regexp(`^(?:(mean|median|p\d{1,2}(?:\.\d{1,6})?)_(ttft|tpot|itl|e2el)|(ttft|tpot|itl|e2el)_(mean|median|p\d{1,2}))_(ms|s)$`)
+	benchRates   = []string{"request_throughput", "requests_per_s", "requests_per_second", "req_per_s", "rps", "qps"}
+)
+
+// benchWord is the figure that a name says, without its value. A latency without a percentile or a unit in its name is none.
+func benchWord(name string) (f Figure, is bool) {
+	switch parts := benchLatency().FindStringSubmatch(name); {
+	case parts != nil:
+		return Figure{Name: parts[2] + parts[3], Statistic: statistic(parts[1] + parts[4]), Unit: &parts[5]}, true
+	case slices.Contains(benchRates, name):
+		return Figure{Name: "request_throughput", Statistic: "value", Unit: new("requests/s")}, true
+	case name == "total_output_tokens":
+		return Figure{Name: name, Statistic: "value", Unit: new("tokens")}, true
+	}
+	return f, false
+}
+
+func addBenchFigure(out *read.Rows, point int32, name string, value read.Number) {
+	if f, is := benchWord(name); is {
+		addFigure(out, point, f.Name, f.Statistic, *f.Unit, value)
 	}
 }
 

@@ -92,7 +92,7 @@ func (l *journalLine) directions(stated directions) directions {
 	if stated.isKnown || len(l.Directions) == 0 {
 		return stated
 	}
-	goals := directions{maximize: map[string]bool{}, isKnown: true}
+	goals := directions{maximize: map[string]bool{}, isKnown: true, named: stated.named}
 	for i, direction := range l.Directions {
 		name := "value"
 		if len(l.Directions) > 1 {

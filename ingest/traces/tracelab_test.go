@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/proof/must"
 )
 
 // The scanner reads what encoding/json reads, or says no.
 func FuzzRoundsByHand(f *testing.F) {
-	content, err := os.ReadFile("../../fixtures/traces/tracelab.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("../../fixtures/traces/tracelab.jsonl"))(f)
 	for line := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n") {
 		f.Add(line)
 	}
@@ -39,10 +37,7 @@ func FuzzRoundsByHand(f *testing.F) {
 
 // The usual line takes the fast way.
 func TestUsualRoundsAreScanned(t *testing.T) {
-	content, err := os.ReadFile("../../fixtures/traces/tracelab.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("../../fixtures/traces/tracelab.jsonl"))(t)
 	for line := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n") {
 		if row := (roundRow{}); !row.scan([]byte(line)) {
 			t.Errorf("left to encoding/json: %s", line)

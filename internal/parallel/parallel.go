@@ -5,16 +5,33 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
-// Do calls do for each number below n, as many at a time as there are cores, and returns their errors together.
-func Do(n int, do func(i int) error) error {
+// Do calls do for each number below n, as many at a time as there are cores, and returns their errors together. After an error it begins no more.
+func Do(n int, do func(i int) error) error { return Told(n, nil, do) }
+
+// Told is Do, and says after each how many are done; told may be nil, and is called by one at a time.
+func Told(n int, told func(done, of int), do func(i int) error) error {
 	failed, next := make([]error, n), make(chan int)
 	var working sync.WaitGroup
+	var mu sync.Mutex // of done and told
+	var done int
+	var hasFailed atomic.Bool
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		working.Go(func() {
 			for i := range next {
-				failed[i] = do(i)
+				if hasFailed.Load() {
+					continue
+				}
+				if failed[i] = do(i); failed[i] != nil {
+					hasFailed.Store(true)
+				}
+				mu.Lock()
+				if done++; told != nil {
+					told(done, n)
+				}
+				mu.Unlock()
 			}
 		})
 	}

@@ -3,6 +3,10 @@
 -- the start of the week. Trap: a macro's own relations, such as counted, hide one of the same name.
 -- group: traces
 
+-- The nearest whole number of a sum of parts of requests. Such a sum is now 2.4999999999, now 2.5, by the order of its rows: thousandths are rounded first.
+--   select macros.whole(2.4999999999)
+create macro macros.whole(number) as round(round(number, 3));
+
 -- The requests of some traces in a week, in nanoseconds since it began. Traces without dates have no instants and no rows. chosen: sources, and the only class or
 -- model of each that counts; null: all. class: that of the request, else its model. is_measured: it did not fail and has an answer, so that its lengths count.
 -- session_key: a number that the requests of a session share.
@@ -77,8 +81,8 @@ create macro macros.counted_hours(count_table, length_table) as table (
             said.measured,
             said.input_sum,
             said.output_sum,
-            round(coalesce(said.input_tokens, guessed.input_tokens)) as input_tokens,
-            round(coalesce(said.output_tokens, guessed.output_tokens)) as output_tokens,
+            macros.whole(coalesce(said.input_tokens, guessed.input_tokens)) as input_tokens,
+            macros.whole(coalesce(said.output_tokens, guessed.output_tokens)) as output_tokens,
             coalesce(said.input_tokens, guessed.input_tokens) is not null and coalesce(said.output_tokens, guessed.output_tokens) is not null as is_known,
             said.input_tokens is null or said.output_tokens is null as is_guessed
         from said
@@ -330,7 +334,7 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
                 select
                     hour,
                     coalesce(class, '') as name,
-                    round(requests) as requests
+                    macros.whole(requests) as requests
                 from counted_classes
                 where requests is not null
             )
@@ -343,7 +347,7 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         select
             coalesce(single.hour, counted.hour) as place,
             list_sort(list_distinct(coalesce(single.source_ids, []) || coalesce(counted.source_ids, []))) as source_ids,
-            coalesce(single.requests, 0) + coalesce(round(counted.requests)::bigint, 0) as requests,
+            coalesce(single.requests, 0) + coalesce(macros.whole(counted.requests)::bigint, 0) as requests,
             coalesce(single.failed_requests, 0) as failed_requests,
             coalesce(single.input_tokens, 0) + coalesce(counted.input_tokens, 0) as input_tokens,
             coalesce(single.output_tokens, 0) + coalesce(counted.output_tokens, 0) as output_tokens,
@@ -383,9 +387,9 @@ create macro macros.service_demand(request_table, count_table, length_table, wee
         union all
         select
             coalesce(counts.class, '') as name,
-            round(counts.requests) as requests,
-            round(coalesce(counts.input_tokens, guessed.input_tokens, 0)) as input_tokens,
-            round(coalesce(counts.output_tokens, guessed.output_tokens, 0)) as output_tokens
+            macros.whole(counts.requests) as requests,
+            macros.whole(coalesce(counts.input_tokens, guessed.input_tokens, 0)) as input_tokens,
+            macros.whole(coalesce(counts.output_tokens, guessed.output_tokens, 0)) as output_tokens
         from (
             select
                 class,

@@ -50,6 +50,14 @@ create macro macros.deployment_fields(asked) as
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
+-- GPUs behind one address, of JSON with the fields of macros.deployment_fields; null where it is null.
+--   select macros.gpus_of_address('{"gpu": "H100", "tensor_parallel_size": 2}'::json)
+create macro macros.gpus_of_address(environment) as
+    case
+        when environment is not null
+            then greatest(1, coalesce((environment ->> '$.tensor_parallel_size')::bigint, 1)) * greatest(1, coalesce((environment ->> '$.data_parallel_size')::bigint, 1))
+    end;
+
 -- What a row of staging.points was measured on, as macros.deployment_fields: what its file says, and over it what "ingest --environment" said.
 --   select macros.measured_on({'hardware': 'H100', 'model': 'llama-3.1-8b', 'tensor_parallel_size': 1, 'engine': 'vllm', 'engine_version': null, 'settings': null})
 create macro macros.measured_on(point) as

@@ -11,7 +11,8 @@
 -- settings               that differ from the baseline's, in words
 -- is_control             the baseline again: it must not differ
 -- origin                 'rehearsed', 'simulated', 'measured', or 'imported' from results of other tools
--- repeats                on traffic that was drawn anew
+-- repeats                on traffic that was drawn anew, that gave an answer
+-- unanswered_repeats     that gave none: their server died, or no run counted; why says it
 -- rate_per_s             largest rate within the SLO, requests per second; null: none was
 -- rate_low_per_s         lower end of its 90 % interval over the repeats
 -- rate_high_per_s        upper end; null: no limit was found
@@ -28,6 +29,8 @@
 -- rate_per_gpu_per_s     rate_per_s / gpus
 -- linear_ratio           of that to the baseline's: 1 is as good as linear
 -- usd_per_million_accepted   US dollars per million accepted output tokens at rate_per_s
+-- token_per_joule        output tokens per joule that was measured, at the largest rate within the SLO that was sent; null: nobody measured the power
+-- joule_per_token        its inverse
 -- why                    it has no figures, or is rejected: it failed to start, does not fit, was not near the best
 -- headline               of the study
 -- finished_at            when the study was
@@ -75,6 +78,7 @@ select
     compared.is_control,
     compared.origin,
     compared.repeats,
+    compared.unanswered_repeats,
     compared.rate_per_s,
     compared.rate_low_per_s,
     compared.rate_high_per_s,
@@ -96,6 +100,8 @@ select
     compared.rate_per_gpu_per_s,
     compared.linear_ratio,
     compared.usd_per_million_accepted,
+    compared.token_per_joule,
+    compared.joule_per_token,
     compared.why,
     compared.headline,
     compared.finished_at,

@@ -1,4 +1,4 @@
--- One row per instant of a run at which one of its decode segments starts: sums from the run's start up to that instant. The
+-- One row per instant of a run and model at which one of its decode segments starts: sums from the run's start up to that instant. The
 -- difference of two rows is the sum in between, so a request needs only the rows of its first and its last token, and no join over time.
 --
 -- Between two changes of the batch the predicted time y of a step is known, so the engine would have made dt / y steps there; as y
@@ -9,6 +9,7 @@
 -- Held while runs are computed.
 -- group: tpot
 -- run_id             the replay
+-- other_model        the model that classes asked for instead of the run's own; '': the run's own, which alone most readers want
 -- endpoint           base url of the server; '' where the run had one only
 -- begin_s            the instant, seconds since the run began
 -- end_s              the next such instant; null for the last
@@ -27,6 +28,7 @@
 with segments as (
     select
         run_id,
+        other_model,
         endpoint,
         begin_s,
         end_s,
@@ -45,6 +47,7 @@ with segments as (
 prompts as (
     select
         run_id,
+        coalesce(other_model, '') as other_model,
         coalesce(endpoint, '') as endpoint,
         first_token_s,
         coalesce(cached_tokens, 0) as cached_tokens,
@@ -57,6 +60,7 @@ prompts as (
 works as (
     select
         prompts.run_id,
+        prompts.other_model,
         prompts.endpoint,
         prompts.first_token_s,
         prompts.uncached_tokens,
@@ -70,9 +74,12 @@ works as (
     from prompts
     inner join segments
         on segments.run_id = prompts.run_id
+        and segments.other_model = prompts.other_model
         and segments.endpoint = prompts.endpoint
         and segments.begin_s = prompts.first_token_s
-    left join staging.deployments as d on d.run_id = prompts.run_id
+    left join staging.model_deployments as deployments
+        on deployments.run_id = prompts.run_id
+        and deployments.other_model = prompts.other_model
 ),
 
 -- Work that starts at a and ends at b is b - a seconds of work by any later time t: the sum of rate * (t - instant). Sums are taken at the
@@ -80,6 +87,7 @@ works as (
 edges as (
     select
         works.run_id,
+        works.other_model,
         works.endpoint,
         segments.begin_s,
         1 as rate,
@@ -88,12 +96,14 @@ edges as (
     from works
     asof join segments
         on segments.run_id = works.run_id
+        and segments.other_model = works.other_model
         and segments.endpoint = works.endpoint
         and segments.begin_s >= works.first_token_s - works.work_s
     where works.work_s is not null
     union all
     select
         run_id,
+        other_model,
         endpoint,
         first_token_s,
         case when work_s is not null then -1 else 0 end,
@@ -105,6 +115,7 @@ edges as (
 prefills as (
     select
         run_id,
+        other_model,
         endpoint,
         begin_s,
         sum(rate) as rate,
@@ -113,6 +124,7 @@ prefills as (
     from edges
     group by
         run_id,
+        other_model,
         endpoint,
         begin_s
 )
@@ -120,6 +132,7 @@ prefills as (
 -- A segment's own share lies after its start; everything before that is in the sum.
 select
     segments.run_id,
+    segments.other_model,
     segments.endpoint,
     segments.begin_s,
     segments.end_s,
@@ -138,6 +151,7 @@ select
 from segments
 left join prefills
     on prefills.run_id = segments.run_id
+    and prefills.other_model = segments.other_model
     and prefills.endpoint = segments.endpoint
     and prefills.begin_s = segments.begin_s
-window up_to as (partition by segments.run_id, segments.endpoint order by segments.begin_s rows unbounded preceding)
+window up_to as (partition by segments.run_id, segments.other_model, segments.endpoint order by segments.begin_s rows unbounded preceding)

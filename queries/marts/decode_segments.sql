@@ -1,7 +1,7 @@
--- One row per stretch of a run in which the same requests of one server decode: between two instants at which a request brings its
+-- One row per stretch of a run in which the same requests to one model of one server decode: between two instants at which a request brings its
 -- first or its last token, or at which a second starts.
 --
--- Every request that streamed counts, failed or not, unless its class asks for another model: it took its share of the steps. A request grows at its own average rate. At the
+-- Every request that streamed counts, failed or not: it took its share of the steps of its model. A request grows at its own average rate. At the
 -- start of a stretch its context is half a token below the count, because a step reads what was there at its start: over a step this
 -- is right on average. Costs are of one step, and null if the run's deployment is not known or nothing decodes.
 -- If data parallelism puts several engines behind one address, they are assumed to share its requests evenly: batch and contexts are
@@ -9,6 +9,7 @@
 -- Held while runs are computed.
 -- group: tpot
 -- run_id                    the replay
+-- other_model               the model that classes asked for instead of the run's own; '': the run's own, which alone most readers want
 -- endpoint                  base url of the server; '' where the run had one only
 -- begin_s                   seconds since the run began
 -- end_s                     the next such instant; null for the last, which ends nothing
@@ -39,6 +40,7 @@ with uncounted as (
 streams as (
     select
         requests.run_id,
+        coalesce(requests.other_model, '') as other_model,
         coalesce(requests.endpoint, '') as endpoint,
         requests.first_token_s,
         coalesce(requests.last_token_s, requests.first_token_s) as last_token_s,
@@ -48,14 +50,16 @@ streams as (
             / nullif(requests.last_token_s - requests.first_token_s, 0),
             0
         ) as token_per_s,
-        deployments.window_tokens
+        deployments.d.window_tokens
     from staging.requests
     left join uncounted
         on uncounted.run_id = requests.run_id
         and uncounted.seq = requests.seq
-    left join staging.deployments on deployments.run_id = requests.run_id
+    left join staging.model_deployments as deployments
+        on deployments.run_id = requests.run_id
+        and deployments.other_model = coalesce(requests.other_model, '')
     where requests.first_token_s is not null
-        and not requests.is_unpredicted
+        and (requests.other_model is not null or not requests.is_unpredicted)
 ),
 
 -- A context is a line over time: offset + token_per_s * t. Where it meets the
@@ -63,6 +67,7 @@ streams as (
 lines as (
     select
         run_id,
+        other_model,
         endpoint,
         first_token_s,
         last_token_s,
@@ -81,6 +86,7 @@ lines as (
 changes as (
     select
         run_id,
+        other_model,
         endpoint,
         first_token_s as begin_s,
         1 as batch,
@@ -92,6 +98,7 @@ changes as (
     union all
     select
         run_id,
+        other_model,
         endpoint,
         full_s,
         0,
@@ -104,6 +111,7 @@ changes as (
     union all
     select
         run_id,
+        other_model,
         endpoint,
         last_token_s,
         -1,
@@ -116,6 +124,7 @@ changes as (
     -- A request with a single token, or with all tokens at once, does not change the batch.
     select
         run_id,
+        other_model,
         endpoint,
         first_token_s,
         0,
@@ -128,6 +137,7 @@ changes as (
     union all
     select
         run_id,
+        other_model,
         endpoint,
         -- At most ten days, so that an instant that is plainly wrong does not make a million rows.
         unnest(range(floor(min(first_token_s))::bigint + 1, least(ceil(max(last_token_s)), 864e3)::bigint)),
@@ -139,6 +149,7 @@ changes as (
     from lines
     group by
         run_id,
+        other_model,
         endpoint
 ),
 
@@ -146,6 +157,7 @@ changes as (
 stretches as (
     select
         run_id,
+        other_model,
         endpoint,
         begin_s,
         lead(begin_s) over in_time as end_s,
@@ -155,7 +167,7 @@ stretches as (
         sum(windowed_offset_tokens) over in_time as windowed_offset_tokens,
         sum(windowed_token_per_s) over in_time as windowed_token_per_s
     from changes
-    window in_time as (partition by run_id, endpoint order by begin_s rows unbounded preceding)
+    window in_time as (partition by run_id, other_model, endpoint order by begin_s rows unbounded preceding)
     qualify end_s > begin_s or end_s is null
 ),
 
@@ -164,6 +176,7 @@ shared as (
     select
         stretches.run_id,
         stretches.endpoint,
+        stretches.other_model,
         case when batch > 0 then stretches.run_id end as busy_run_id,
         begin_s,
         end_s,
@@ -181,9 +194,19 @@ shared as (
     inner join (
         select
             run_id,
+            '' as other_model,
             greatest(coalesce(deployment.data_parallel_size, 1), 1) as engines
         from staging.runs
-    ) as runs on runs.run_id = stretches.run_id
+        union all
+        select
+            run_id,
+            other_model,
+            d.data_parallel_size
+        from staging.model_deployments
+        where other_model <> ''
+    ) as runs
+        on runs.run_id = stretches.run_id
+        and runs.other_model = stretches.other_model
 ),
 
 -- What a step costs without reading the KV cache, which costs the same for each token in it.
@@ -201,11 +224,14 @@ steps as (
         macros.arithmetic_s(d, shared.batch * busy_factor, 0, 0) as arithmetic_s,
         macros.allreduce_s(d, shared.batch * busy_factor) as allreduce_s
     from shared
-    left join staging.deployments as d on d.run_id = shared.busy_run_id
+    left join staging.model_deployments as deployments
+        on deployments.run_id = shared.busy_run_id
+        and deployments.other_model = shared.other_model
 )
 
 select
     run_id,
+    other_model,
     endpoint,
     begin_s,
     end_s,

@@ -69,7 +69,8 @@ batches as (
         sum((segments.begin_windowed_tokens + segments.end_windowed_tokens) / 2 * (segments.end_s - segments.begin_s))
             / sum(segments.end_s - segments.begin_s) as windowed_tokens
     from marts.decode_segments as segments
-    where segments.batch > 0
+    where segments.other_model = ''
+        and segments.batch > 0
         and segments.end_s is not null
     group by
         segments.run_id,

@@ -46,6 +46,7 @@ neighbours as (
         on segments.run_id = prompts.run_id
         and segments.endpoint = prompts.endpoint
         and segments.end_s = prompts.first_token_s
+        and segments.other_model = ''
 )
 
 select

@@ -12,12 +12,16 @@
 -- p50_ttft_from_due_s, p99_ttft_from_due_s     time to first token from due, seconds; p99 null below 100 samples
 -- p50_tpot_s, p99_tpot_s                       time per token after the first, seconds
 -- p50_e2e_from_due_s, p99_e2e_from_due_s       whole answer from due, seconds
--- slowdown_ratio      median over its requests of measured / predicted time per token (marts.tpot_gap); null of any model but the run's own, as the
---                     run's deployment says nothing of it
+-- predicted_p50_tpot_s    median over its requests of the predicted time per token (marts.tpot_gap), seconds: the model on its own deployment, with its
+--                     own requests alone
+-- slowdown_ratio      median over its requests of measured / predicted time per token
+-- unpredicted_because  why nothing is predicted of it; null where something is, or nothing was measured
 with per_model as (
     select
         requests.run_id,
-        coalesce(runs.class_models[requests.class], runs.served_model) as model,
+        coalesce(requests.other_model, runs.served_model) as model,
+        any_value(runs) as run,
+        bool_or(requests.other_model is null) as is_own,
         count(*) as requests,
         count(*) filter (where requests.is_success) as completed,
         count(*) filter (where requests.failure is not null) as failed,
@@ -26,10 +30,11 @@ with per_model as (
         quantile_cont(requests.ttft_from_due_s, [0.5, 0.99]) filter (where requests.is_success) as ttft,
         quantile_cont(requests.tpot_s, [0.5, 0.99]) filter (where requests.is_success) as tpot,
         quantile_cont(requests.e2e_from_due_s, [0.5, 0.99]) filter (where requests.is_success) as e2e,
-        median(gaps.slowdown_ratio) as slowdown_ratio
+        median(gaps.gap.predicted_tpot_s) as predicted_tpot_s,
+        median(gaps.gap.slowdown_ratio) as slowdown_ratio
     from staging.requests
     inner join staging.runs on runs.run_id = requests.run_id
-    left join marts.tpot_gap as gaps on gaps.run_id = requests.run_id and gaps.seq = requests.seq
+    left join marts.model_tpot_gap as gaps on gaps.run_id = requests.run_id and gaps.gap.seq = requests.seq
     where not requests.is_warm_up
     group by
         requests.run_id,
@@ -50,6 +55,16 @@ select
     macros.p99_of(tpot, with_tpot) as p99_tpot_s,
     e2e[1] as p50_e2e_from_due_s,
     macros.p99_of(e2e, completed) as p99_e2e_from_due_s,
-    slowdown_ratio
+    predicted_tpot_s as predicted_p50_tpot_s,
+    slowdown_ratio,
+    case
+        when slowdown_ratio is not null or with_tpot = 0 then null
+        when not is_own and not coalesce(map_contains(run.environments, model), false) then 'its deployment is not named (--class-environment)'
+        when not is_own then 'the catalogue lacks its GPU, model or format'
+        when run.speculative_tokens > 0 then 'its server guesses tokens ahead'
+        when run.is_draft then 'its deployment is not named (--gpu, --catalog-model)'
+        when run.unmodelled is not null then 'its server runs with ' || run.unmodelled
+        else 'the catalogue lacks its GPU, model or format'
+    end as unpredicted_because
 from per_model
 window of_run as (partition by run_id)

@@ -34,6 +34,7 @@ with integrals as (
         prefill_s,
         prefill_tokens
     from marts.decode_integrals
+    where other_model = ''
 ),
 
 -- The starts of seconds, and the instants at which a request starts or stops decoding: between two of these, all of the time is busy or idle.

@@ -7,7 +7,8 @@
 -- settings               that differ from the baseline's, in words
 -- is_control             the baseline again: it must not differ
 -- origin                 'rehearsed', 'simulated', 'measured', or 'imported' from results of other tools
--- repeats                on traffic that was drawn anew
+-- repeats                on traffic that was drawn anew, that gave an answer
+-- unanswered_repeats     that gave none: their server died, or no run counted; why says it
 -- rate_per_s             largest rate within the SLO, requests per second; null: none was
 -- rate_low_per_s         lower end of its 90 % interval over the repeats
 -- rate_high_per_s        upper end; null: no limit was found
@@ -21,6 +22,8 @@
 -- p99_ttft_s, p99_tpot_s, p99_itl_s   at that rate, seconds
 -- gpus                   of all replicas
 -- usd_per_million_accepted   US dollars per million accepted output tokens at rate_per_s
+-- token_per_joule        output tokens per joule that was measured, at the largest rate within the SLO that was sent; null: nobody measured the power
+-- joule_per_token        its inverse
 -- why                    it has no figures, or is rejected: it failed to start, does not fit, was not near the best
 -- headline               of the study
 -- finished_at            when the study was
@@ -41,7 +44,8 @@ select
     coalesce((configuration -> '$.settings')::varchar[], []) as settings,
     coalesce((configuration ->> '$.is_control')::boolean, false) as is_control,
     nullif(configuration ->> '$.origin', '') as origin,
-    json_array_length(configuration -> '$.repeats') as repeats,
+    len(list_filter((configuration -> '$.repeats')::json[], lambda repeat: (repeat ->> '$.low_per_s')::double > 0 or (repeat ->> '$.high_per_s') is not null)) as repeats,
+    (json_array_length(configuration -> '$.repeats') - repeats)::bigint as unanswered_repeats,
     (configuration ->> '$.rate_per_s')::double as rate_per_s,
     (configuration ->> '$.rate_low_per_s')::double as rate_low_per_s,
     (configuration ->> '$.rate_high_per_s')::double as rate_high_per_s,
@@ -58,6 +62,8 @@ select
     (configuration ->> '$.p99_itl_s')::double as p99_itl_s,
     (configuration ->> '$.gpus')::bigint as gpus,
     (configuration ->> '$.usd_per_million_accepted')::double as usd_per_million_accepted,
+    (configuration ->> '$.token_per_joule')::double as token_per_joule,
+    1 / nullif(token_per_joule, 0) as joule_per_token,
     nullif(configuration ->> '$.why', '') as why,
     document ->> '$.headline' as headline,
     (document ->> '$.finished_at')::timestamptz as finished_at

@@ -112,10 +112,11 @@
 -- calibration              which calibration constants are from; null: none
 -- d                        all of it as one value, for the macros
 select
-    runs.run_id,
-    deployment.*,
-    macros.step_band_ratio(deployment.d, 16, 2000) as band_ratio
-from staging.runs
-cross join lateral macros.deployment(runs.deployment) as deployment
-where macros.sharing_problem(deployment.d) is null
-    and runs.unmodelled is null
+    run_id,
+    unnest(d),
+    macros.line_bends(d.expert_line) as expert_bends,
+    macros.line_bends(d.all_reduce_line) as all_reduce_bends,
+    band_ratio,
+    d
+from staging.model_deployments
+where other_model = ''

@@ -9,8 +9,9 @@
 -- session_id               requests of one session share it
 -- turn                     0-based place in the session
 -- class                    what the trace calls its kind
--- is_unpredicted           nothing is predicted of it: its class asks for another model than the run's, whose deployment is not known, or the server
---                          speculates, so that a token is not a step
+-- other_model              the model that its class asks for instead of the run's own; null: the run's own
+-- is_unpredicted           the prediction of the run's own model is not of it: it asks for another model, or the server speculates, so that a token
+--                          is not a step
 -- is_warm_up               left out of every quantity
 -- is_sent                  it left the client
 -- is_success               it was sent, brought tokens and did not fail
@@ -56,7 +57,8 @@ select
     requests.session_id,
     requests.turn,
     requests.class,
-    coalesce(runs.class_models[requests.class] <> runs.served_model or runs.speculative_tokens > 0, false) as is_unpredicted,
+    nullif(runs.class_models[requests.class], runs.served_model) as other_model,
+    other_model is not null or coalesce(runs.speculative_tokens > 0, false) as is_unpredicted,
     requests.is_warm_up,
     requests.sent_s is not null as is_sent,
     requests.sent_s is not null and requests.first_token_s is not null and requests.failure is null as is_success,

@@ -42,6 +42,7 @@
 -- speculative_tokens       guessed ahead in a step, as the server says; 0: none, or it does not say
 -- routing                  how requests are shared over several addresses; null: in turns, those of a session to one
 -- class_models             the model that a class asked for instead of served_model, by class; null: none
+-- environments             what the models of class_models run on, by model, as JSON with the fields of macros.deployment_fields; null: nobody said
 -- series_id                runs of one experiment share it; null: the run stands alone, as are the next nine
 -- series_name              name of the experiment
 -- hypothesis               what it is to show
@@ -70,7 +71,7 @@
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
 -- unmodelled               techniques that its server said it runs with and no model here has, as 'KV offload, LoRA'; null: none
--- gpus                     of all base urls together; null for a draft
+-- gpus                     of all addresses together; null for a draft, or where a class goes to an address whose model runs on what nobody said
 -- is_complete              the run ended by itself
 -- has_ended                it wrote its result: by itself, or stopped by the user; false while it runs and after a kill
 -- reported_sent            requests sent, as counted while it ran; null after a kill
@@ -125,6 +126,7 @@ select
     ) as endpoints,
     nullif(runs.document ->> '$.target.routing', '') as routing,
     (runs.document -> '$.target.models')::map(varchar, varchar) as class_models,
+    (runs.document -> '$.environments')::map(varchar, json) as environments,
     coalesce((runs.document ->> '$.effective.num_speculative_tokens')::bigint, 0) as speculative_tokens,
     nullif(runs.document ->> '$.series.id', '') as series_id,
     runs.document ->> '$.series.name' as series_name,
@@ -174,7 +176,24 @@ select
     nullif(runs.document ->> '$.effective.unmodelled', '') as unmodelled,
     case
         when not is_draft
-            then coalesce(runs.deployment.tensor_parallel_size, 1) * coalesce(runs.deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1))
+            then list_reduce(
+                list_prepend(
+                    macros.gpus_of_address(to_json(runs.deployment)) * greatest(1, coalesce(len(endpoints), 1)),
+                    list_transform(
+                        list_distinct(list_transform(
+                            list_filter(
+                                map_entries(coalesce((runs.document -> '$.target.routes')::map(varchar, varchar), map {})),
+                                lambda route: not coalesce(list_contains(endpoints, route.value), false)
+                            ),
+                            lambda route: {'url': route.value, 'model': coalesce(class_models[route.key], served_model)}
+                        )),
+                        lambda address: macros.gpus_of_address(
+                            case when address.model is not distinct from served_model then to_json(runs.deployment) else environments[address.model] end
+                        )
+                    )
+                ),
+                lambda a, b: a + b
+            )
     end as gpus,
     coalesce(runs.document ->> '$.status', '') = 'done' as is_complete,
     coalesce(runs.document ->> '$.status', '') in ('done', 'interrupted', 'aborted')

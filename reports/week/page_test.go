@@ -12,6 +12,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/proof/golden"
+	"tidemark/internal/proof/must"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -28,9 +29,7 @@ func write(t *testing.T, r *week.Report) string {
 func writeWhole(t testing.TB, r *week.Report) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := page.Write(&out, r, page.Options{GeneratedAt: time.Unix(1_800_000_000, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out, r, page.Options{GeneratedAt: time.Unix(1_800_000_000, 0)}))
 	return out.String()
 }
 

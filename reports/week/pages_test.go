@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tidemark/internal/proof/chromium"
+	"tidemark/internal/proof/must"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -45,10 +46,7 @@ func TestPagesOfAWeek(t *testing.T) {
 }
 
 func TestPagesGallery(t *testing.T) {
-	html, err := page.Gallery()
-	if err != nil {
-		t.Fatal(err)
-	}
+	html := must.Get(page.Gallery())(t)
 	b := open(t, html)
 	checkEverywhere(t, b, "gallery")
 	checkSettings(t, b, "gallery")
@@ -58,9 +56,7 @@ func TestPagesGallery(t *testing.T) {
 func open(t *testing.T, html string) *chromium.Browser {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "week.html")
-	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(html), 0o644))
 	b := chromium.Start(t)
 	b.Open("file://" + file)
 	t.Cleanup(func() {
@@ -144,9 +140,7 @@ const faults = `(() => {
 func checkLayout(t *testing.T, b *chromium.Browser, width int) {
 	t.Helper()
 	var found []string
-	if err := json.Unmarshal([]byte(b.Evaluate(faults)), &found); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(b.Evaluate(faults)), &found))
 	for i, fault := range found {
 		if i == 12 {
 			t.Errorf("at %d px: %d more", width, len(found)-i)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	report "tidemark/analysis/week"
+	"tidemark/internal/proof/must"
 	"tidemark/reports/plot"
 	"tidemark/reports/week/sample"
 )
@@ -28,9 +29,6 @@ func TestPicturesFitAMail(t *testing.T) {
 
 func pictures(t *testing.T, of func() *report.Report) []Picture {
 	t.Helper()
-	all, err := Pictures(of())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Pictures(of()))(t)
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/reports/week/sample"
@@ -18,16 +19,11 @@ import (
 // weeks measured and 12 ahead, though only one week has a report.
 func TestPrintedQueriesReturnWhatIsShown(t *testing.T) {
 	r, ctx := sample.Report(), context.Background()
-	document, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(r))(t)
 	w := warehousetest.Open(t)
-	if err := w.Write(ctx, func(tx *warehouse.Tx) error {
+	must.Do(t, w.Write(ctx, func(tx *warehouse.Tx) error {
 		return tx.Exec(ctx, "insert into raw.service_weeks (service, week, source_ids, file_sha256, document) values (?, ?, [], 'f', ?)", r.Service, r.Week, string(document))
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	got := map[string][]int{}
 	for _, part := range strings.Split(write(t, r), "<section id=\"")[1:] {
 		section, _, _ := strings.Cut(part, "\"")

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/proof/must"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -136,9 +137,7 @@ func TestDriftStandsBehindWhatChanged(t *testing.T) {
 			t.Errorf("%s: the summary says\n%s", one.verdict, ledeOf(r))
 		}
 		var out strings.Builder
-		if err := page.Write(&out, r, page.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, page.Write(&out, r, page.Options{}))
 		if !strings.Contains(out.String(), r.Changed.Sentence) {
 			t.Errorf("%s: the page does not say it", one.verdict)
 		}

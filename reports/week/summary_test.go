@@ -8,6 +8,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/proof/golden"
+	"tidemark/internal/proof/must"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )
@@ -15,10 +16,7 @@ import (
 func TestSummaryIsAsItsGoldenFile(t *testing.T) {
 	got := string(page.Summary(sample.Report()))
 	golden.Check(t, "summary.md", got, got, *update)
-	js, err := page.JSON(sample.Report())
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := must.Get(page.JSON(sample.Report()))(t)
 	golden.Check(t, "summary.json", string(js), string(js), *update)
 	for name, text := range map[string][]byte{"summary.txt": page.SummaryText(sample.Report()), "summary.html": page.SummaryHTML(sample.Report()), "summary.slack.json": slackOf(t, sample.Report())} {
 		golden.Check(t, name, string(text), string(text), *update)
@@ -27,10 +25,7 @@ func TestSummaryIsAsItsGoldenFile(t *testing.T) {
 
 func slackOf(t *testing.T, r *week.Report) []byte {
 	t.Helper()
-	text, err := page.SummarySlack(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(page.SummarySlack(r))(t)
 	return text
 }
 
@@ -91,18 +86,13 @@ func TestSummaryHasThePromisedFields(t *testing.T) {
 func TestTokensTogether(t *testing.T) {
 	r := sample.Report()
 	r.Changes = []week.Change{{Figure: "input_tokens", Before: ptr(100.0), Ratio: ptr(0.1), Low: ptr(0.06), High: ptr(0.14)}, {Figure: "output_tokens", Before: ptr(300.0), Ratio: ptr(-0.02), Low: ptr(-0.06), High: ptr(0.02)}}
-	js, err := page.JSON(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := must.Get(page.JSON(r))(t)
 	var got struct {
 		Ratio float64 `json:"tokens_growth_ratio"`
 		Low   float64 `json:"low_tokens_growth_ratio"`
 		High  float64 `json:"high_tokens_growth_ratio"`
 	}
-	if err := json.Unmarshal(js, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(js, &got))
 	for _, c := range [][2]float64{{got.Ratio, 0.01}, {got.Low, -0.03}, {got.High, 0.05}} {
 		if d := c[0] - c[1]; d > 1e-9 || d < -1e-9 {
 			t.Errorf("got %v, want 0.01 (-0.03 to 0.05)", got)

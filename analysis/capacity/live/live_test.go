@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/vllmsim/simpipe"
 	"tidemark/replay"
@@ -35,10 +36,7 @@ func engineOf(steps Steps) engine.Config {
 func onServer(t *testing.T, c engine.Config, test func(t *testing.T, s *Server, crash func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		simulated, err := vllmsim.New(vllmsim.Config{Config: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		simulated := must.Get(vllmsim.New(vllmsim.Config{Config: c}))(t)
 		listener := simpipe.New()
 		var serving sync.WaitGroup
 		serving.Go(func() { simulated.Serve(listener) })
@@ -77,10 +75,7 @@ func TestAProbeTellsWhatBecameOfItsRequests(t *testing.T) {
 		}
 		ended := ""
 		s.Ended = func(_ context.Context, folder, runID string) error { ended = runID; return nil }
-		m, err := s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: 4 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: 4 * time.Second}))(t)
 		if m.RunID != "run-1" || ended != "run-1" || m.CutAt != 0 || m.Said.IsDead || m.Said.IsRestarted {
 			t.Errorf("run %s, ended %s, cut at %v, %+v", m.RunID, ended, m.CutAt, m.Said)
 		}
@@ -112,14 +107,11 @@ func TestAHopelessRunIsStoppedAndItsRequestsDidNotFail(t *testing.T) {
 	onServer(t, engineOf(Steps{Base: 5}), func(t *testing.T, s *Server, _ func()) { // a token each five seconds
 		var looks []time.Duration
 		requests := evenly(120, 500*time.Millisecond, 100, 8)
-		m, err := s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: time.Minute,
+		m := must.Get(s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: time.Minute,
 			Hopeless: func(at time.Duration, replies []capacity.Reply) bool {
 				looks = append(looks, at.Truncate(time.Second))
 				return len(looks) == 3
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		if fmt.Sprint(looks) != "[20s 25s 30s]" || m.CutAt.Truncate(time.Second) != 30*time.Second || m.LoadS != m.CutAt.Seconds() {
 			t.Errorf("looked at %v, cut at %v, %v s of load; want looks at 20, 25 and 30 s, and the cut at the third", looks, m.CutAt, m.LoadS)
 		}
@@ -198,20 +190,14 @@ func TestASearchByReplay(t *testing.T) {
 			Objectives: []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: metric.TPOT, Quantile: 0.9, AtMost: 0.035}},
 			Twin:       capacity.Twin{Engine: Engine(said, 820), StepTime: capacity.ShiftedSteps(steps.Time)},
 		}
-		found, err := capacity.Search(t.Context(), q, s, nil, func(e capacity.Event) error {
+		found := must.Get(capacity.Search(t.Context(), q, s, nil, func(e capacity.Event) error {
 			if e.Kind == "run" {
 				t.Logf("run %d, %s, at %.3g: %s in %.0f s", e.Run.Number, e.Run.Why, e.Run.Scale, e.Run.Verdict, e.Run.LoadS)
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		q.Twin.Engine, q.Twin.StepTime, q.Twin.AreSettingsCertain = config, capacity.ShiftedSteps(known.Time), true
-		truth, err := capacity.Rehearse(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		truth := must.Get(capacity.Rehearse(t.Context(), q))(t)
 		if found.Outcome != capacity.Found || !isWithin(*found.Scale, *truth.Scale, 0.1) {
 			t.Errorf("%+v; want %.3g within 10 %%", found, *truth.Scale)
 		}
@@ -232,9 +218,7 @@ func TestStateOfASearch(t *testing.T) {
 	}
 	dead := capacity.Event{Kind: "run", Run: &capacity.Run{Number: 2, Said: capacity.Said{IsDead: true}}}
 	for _, e := range []capacity.Event{{Kind: "run", Run: &capacity.Run{Number: 1}}, {Kind: "start", Run: &capacity.Run{Number: 2}}, dead, {Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Invalid}}} {
-		if err := s.Write(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Write(e))
 	}
 	s.Close()
 	s, events, err = OpenState(path, &header, false)
@@ -244,17 +228,13 @@ func TestStateOfASearch(t *testing.T) {
 	if kept := Resumable(events, 0.01); len(kept) != 2 || kept[0].Run.Number != 1 {
 		t.Errorf("%+v", kept)
 	}
-	if err := s.Write(capacity.Event{Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Found}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(capacity.Event{Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Found}}))
 	s.Close()
 	if _, events, err = OpenState(path, &header, false); err != nil || Answered(events) == nil {
 		t.Errorf("no answer, %v", err)
 	}
 	garbage := filepath.Join(t.TempDir(), "g.capacity.jsonl")
-	if err := os.WriteFile(garbage, []byte("not a state"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(garbage, []byte("not a state"), 0o600))
 	if _, _, err := OpenState(garbage, &header, false); err == nil {
 		t.Error("garbage is a state")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/proof/must"
 )
 
 // Two searches on one server took each other's load for its own slowness, and a server that was started again in mid-run was none the wiser.
@@ -32,22 +33,14 @@ func TestWhatSamplesSayOfTheServer(t *testing.T) {
 		{"started again", [3]int{2, 0, 1}, 0, [3]float64{1e9, 1e9, 1e9 + 40}, false, true},
 	} {
 		folder := t.TempDir()
-		file, err := os.Create(filepath.Join(folder, "samples.jsonl.zst"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		packed, err := zstd.NewWriter(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Create(filepath.Join(folder, "samples.jsonl.zst")))(t)
+		packed := must.Get(zstd.NewWriter(file))(t)
 		fmt.Fprintln(packed, `{"at_s":0.5,"origin":"client","values":{"lag_s":1}}`)
 		for i := range 3 {
 			exposition := fmt.Sprintf("process_start_time_seconds %v\nvllm:num_requests_running{engine=\"0\"} %d\nvllm:num_requests_waiting{engine=\"0\"} %d\n", c.starts[i], c.running[i], c.waiting)
 			fmt.Fprintf(packed, "{\"at_s\":%d,\"origin\":\"server\",\"url\":\"http://x/metrics\",\"exposition\":%q}\n", i+1, exposition)
 		}
-		if err := packed.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, packed.Close())
 		file.Close()
 		if isShared, isReplaced := observed(folder, replies); isShared != c.isShared || isReplaced != c.isReplaced {
 			t.Errorf("%s: shared %t, replaced %t; want %t, %t", c.why, isShared, isReplaced, c.isShared, c.isReplaced)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // weekOf 168 hours with a day's rhythm. Lengths of any two hours differ by so much, in ln, or more.
@@ -38,14 +40,9 @@ func BenchmarkWeek(b *testing.B) {
 				for b.Loop() {
 					clear(kept)
 					began := time.Now()
-					answer, err := Needs(b.Context(), Asked{Server: server, Hours: hours, Kept: kept})
-					if err != nil {
-						b.Fatal(err)
-					}
+					answer := must.Get(Needs(b.Context(), Asked{Server: server, Hours: hours, Kept: kept}))(b)
 					first, rehearsals = time.Since(began), answer.Rehearsals
-					if _, err := Needs(b.Context(), Asked{Server: server, Hours: hours, Kept: kept}); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(Needs(b.Context(), Asked{Server: server, Hours: hours, Kept: kept}))(b)
 					second = time.Since(began) - first
 				}
 				b.ReportMetric(float64(rehearsals), "rehearsals")

@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"tidemark/analysis/capacity"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -75,16 +77,10 @@ func TestASearchCalibratesTheServer(t *testing.T) {
 	s.hours = []Hour{s.busy.hour(8, 4, 5)}
 	s.true = engineOf(s.modelSteps.off(1.3, 1.3))
 	search := s.search(t, 8, 6000)
-	got, err := Needs(t.Context(), Asked{Server: s.server, Hours: s.hours, Search: search})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Needs(t.Context(), Asked{Server: s.server, Hours: s.hours, Search: search}))(t)
 	n := got.Hours[0]
 	want := truth(t, s.busy, s.true, 4, s.server.Objectives, *n.PerS, 12_000)
-	alone, err := Needs(t.Context(), Asked{Server: s.server, Hours: s.hours})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must.Get(Needs(t.Context(), Asked{Server: s.server, Hours: s.hours}))(t)
 	t.Logf("one of four takes %.2f (%.2f to %.2f), the model alone says %.2f, the truth is %.2f", *n.PerS, *n.LowPerS, *n.HighPerS, *alone.Hours[0].PerS, want)
 	within(t, "one of four", *n.PerS, want, 0.15)
 	if *n.LowPerS > want || *n.HighPerS < want {
@@ -245,28 +241,22 @@ func TestAnswersAreTheSame(t *testing.T) {
 	var first *Answer
 	var text string
 	for _, threads := range []int{1, 2, 8} {
-		a := Asked{Server: quick(), Hours: hours, Threads: threads}
+		a := Asked{Server: quick(), Hours: hours}
 		if threads == 8 {
 			a.Kept = kept
 		}
+		cores := runtime.GOMAXPROCS(threads)
 		got, err := Needs(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bytes, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		runtime.GOMAXPROCS(cores)
+		must.Do(t, err)
+		bytes := must.Get(json.Marshal(got))(t)
 		if first == nil {
 			first, text = got, string(bytes)
 		} else if string(bytes) != text {
 			t.Errorf("%d threads:\n%s\nwant\n%s", threads, bytes, text)
 		}
 	}
-	again, err := Needs(t.Context(), Asked{Server: quick(), Hours: hours, Kept: kept})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Needs(t.Context(), Asked{Server: quick(), Hours: hours, Kept: kept}))(t)
 	if again.Fresh != 0 {
 		t.Errorf("%d shapes were rehearsed again", again.Fresh)
 	}
@@ -312,10 +302,7 @@ func TestTrafficThatStaysIsRehearsedOnce(t *testing.T) {
 	}
 	kept := memory{}
 	ask := func(hours, before, anchor []Hour) *Answer {
-		answer, err := Needs(t.Context(), Asked{Server: quick(), Hours: hours, Before: before, Anchor: anchor, Kept: kept})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(Needs(t.Context(), Asked{Server: quick(), Hours: hours, Before: before, Anchor: anchor, Kept: kept}))(t)
 		return answer
 	}
 	w1, w2, w3 := week(usual, 1), week(usual, 2), week(usual, 3)
@@ -344,10 +331,7 @@ func ptr[T any](v T) *T { return &v }
 
 // A server whose shortest step takes 14 ms never holds 1 ms a token, at any rate.
 func TestNoRateIsSmallEnough(t *testing.T) {
-	got, err := Needs(t.Context(), Asked{Server: quick(latency(0.95, 2, 0.001)...), Hours: []Hour{chat.hour(3, 2, 1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Needs(t.Context(), Asked{Server: quick(latency(0.95, 2, 0.001)...), Hours: []Hour{chat.hour(3, 2, 1)}}))(t)
 	if n := got.Hours[0]; n.Needed != nil || n.PerS != nil || n.Binding != "p95 tpot" {
 		t.Errorf("%+v, want no number of replicas, by p95 tpot", n)
 	}
@@ -359,10 +343,7 @@ func TestNoRateIsSmallEnough(t *testing.T) {
 // Objectives that nothing can miss leave what the server keeps up with.
 func TestALooseSLOEndsWhereTheServerNoLongerKeepsUp(t *testing.T) {
 	s := quick(latency(0.95, 1e5, 100)...)
-	c, err := s.Rehearse(t.Context(), chat.hour(3, 1, 1).Shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(s.Rehearse(t.Context(), chat.hour(3, 1, 1).Shape))(t)
 	if c.Binding != "" || c.PerS < 5 || c.PerS > 20 || !(c.LowPerS < c.PerS && c.PerS < c.HighPerS) {
 		t.Errorf("%+v, want some 10 requests/s and no objective", c)
 	}
@@ -387,14 +368,8 @@ func TestHoursThatAgreeTakeTheSame(t *testing.T) {
 	server.requests = 3000
 	rate := func(f traffic) (float64, looks) {
 		s := Shape{Requests: f.draw(30, fiveMinutes, 1), Span: fiveMinutes}
-		r, err := server.rehearsal(t.Context(), s, 1, server.requests)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := r.at(capacity.Shift{}, math.Log(0.5*r.mostPerS/r.windowS), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(server.rehearsal(t.Context(), s, 1, server.requests))(t)
+		got := must.Get(r.at(capacity.Shift{}, math.Log(0.5*r.mostPerS/r.windowS), false))(t)
 		return got.Ln + math.Log(r.windowS), s.look()
 	}
 	base, looks := rate(chat)
@@ -445,14 +420,8 @@ func TestHeadroomHoldsTheTruth(t *testing.T) {
 // The shares that replicas at peak are asked for tighten the bounds: more of them are needed, until none is enough.
 func TestNines(t *testing.T) {
 	a := Asked{Server: quick(), Hours: []Hour{chat.hour(12, 4, 1)}}
-	answer, err := Needs(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := answer.Nines(t.Context(), a, 0.95, 0.99)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(Needs(t.Context(), a))(t)
+	got := must.Get(answer.Nines(t.Context(), a, 0.95, 0.99))(t)
 	if len(got) != 2 || got[0].Replicas == nil || *got[0].Replicas != *answer.Hours[0].Needed || got[1].Replicas == nil || *got[1].Replicas < *got[0].Replicas {
 		t.Errorf("%+v for an hour that needs %d", got, *answer.Hours[0].Needed)
 	}

@@ -38,7 +38,6 @@ type Asked struct {
 	Search  *Search // that measured what a replica handles, by which the server is calibrated; nil: it is rehearsed as the model has it
 	WeekEnd time.Time
 	Kept    Kept // nil: nothing is kept
-	Threads int  // 0: one a processor
 
 	// Told hears how many shapes are rehearsed, of how many; nil: nobody does. It is called by one goroutine at a time.
 	Told func(done, of int)

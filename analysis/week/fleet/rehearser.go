@@ -1,18 +1,18 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
+
+	"tidemark/internal/parallel"
 )
 
 // rehearser answers one question on every processor, and keeps what it rehearses.
 type rehearser struct {
 	Asked
-	mu    sync.Mutex // of Kept, fresh and Told
+	mu    sync.Mutex // of Kept and fresh
 	fresh int
 }
 
@@ -83,40 +83,8 @@ func (r *rehearser) fleets(ctx context.Context, groups []group, of []int, hours 
 
 // rehearseAll fills the capacity of each group.
 func (r *rehearser) rehearseAll(ctx context.Context, groups []group) error {
-	done := 0
-	return r.inParallel(ctx, len(groups), func(i int) (err error) {
+	return parallel.Told(len(groups), r.Told, func(i int) (err error) {
 		groups[i].capacity, err = r.rehearse(ctx, r.Server, groups[i].shape)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if done++; r.Told != nil {
-			r.Told(done, len(groups))
-		}
 		return err
 	})
-}
-
-// inParallel does n things on as many threads as there are. The first error ends it.
-func (r *rehearser) inParallel(ctx context.Context, n int, do func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var working sync.WaitGroup
-	for range max(1, min(n, cmp.Or(r.Threads, runtime.GOMAXPROCS(0)))) {
-		working.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				if err := do(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	working.Wait()
-	return context.Cause(ctx)
 }

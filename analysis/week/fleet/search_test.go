@@ -13,6 +13,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -65,9 +66,7 @@ func TestChoose(t *testing.T) {
 			searched("d", "measured", "2026-11-05", replacing(`"source": "day"`, `"source": "day", "lengths": "mean"`))}, "", "no search for capacity is in the warehouse"},
 	} {
 		for _, statement := range append([]string{"delete from raw.capacities"}, test.searches...) {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(db.ExecContext(t.Context(), statement))(t)
 		}
 		found, why, err := Choose(t.Context(), db, onH100, chatSLO, weekEnd)
 		if err != nil {
@@ -131,9 +130,7 @@ func TestWhatASearchMustHaveInCommon(t *testing.T) {
 // testTheSearch: 10 requests/s of 4 replicas are 2.5 each, of a window at 0.5 each; its requests are those from 60 s to 180 s after the trace's first.
 func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	put := func(statement string) {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.ExecContext(t.Context(), statement))(t)
 	}
 	put("delete from raw.capacities")
 	put(searched("m", "measured", "2026-10-01", nil))
@@ -155,9 +152,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 	sentence := func(hour Hour) string {
 		a := Asked{Server: quick(), Hours: []Hour{hour}, Search: s, WeekEnd: weekEnd}
 		answer := Answer{Hours: make([]Need, 1), Busiest: -1}
-		if err := answer.rests(t.Context(), a.rehearser(), nil, nil, true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, answer.rests(t.Context(), a.rehearser(), nil, nil, true))
 		return answer.Basis.Sentence
 	}
 	want := "Measured on 1 October 2026 with day: one replica handles 2.50 requests/s (2.25 to 2.75), and each hour is rehearsed with a server as fast as that one; it is 52 days old."
@@ -192,10 +187,7 @@ func testTheSearch(t *testing.T, db *sql.DB, choose func() *Search) {
 
 // testServerOf: the server of a deployment has its room, its limits and its band; a share of failures is no objective.
 func testServerOf(t *testing.T, db *sql.DB) {
-	s, err := ServerOf(t.Context(), db, onH100, chatSLO)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ServerOf(t.Context(), db, onH100, chatSLO))(t)
 	if s.Band < 0.1 || s.Band > 0.4 {
 		t.Errorf("band of vLLM: %v", s.Band)
 	}

@@ -12,6 +12,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -236,10 +237,7 @@ func (s *studied) play(t testing.TB, seed uint64, requests int) (o outcome) {
 			return o
 		}
 	}
-	answer, err := Needs(t.Context(), asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(Needs(t.Context(), asked))(t)
 	if answer.Headroom == nil {
 		return o
 	}
@@ -262,25 +260,16 @@ func (s *studied) search(t testing.TB, seed uint64, requests int) *Search {
 	}
 	// What a search looks for is the limit of its own window, with the very requests in it.
 	window := s.window.draw(most/2, 10*time.Minute, seed+1000)
-	limits, err := capacity.NewLimits(t.Context(), capacity.Question{Window: window, Length: 10 * time.Minute, Objectives: s.server.Objectives, Seed: seed + 77,
-		Twin: capacity.Twin{Engine: s.true, StepTime: capacity.ShiftedSteps(s.true.StepTime)}}, requests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit, err := limits.At(capacity.Shift{}, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	limits := must.Get(capacity.NewLimits(t.Context(), capacity.Question{Window: window, Length: 10 * time.Minute, Objectives: s.server.Objectives, Seed: seed + 77,
+		Twin: capacity.Twin{Engine: s.true, StepTime: capacity.ShiftedSteps(s.true.StepTime)}}, requests))(t)
+	limit := must.Get(limits.At(capacity.Shift{}, 0, false))(t)
 	if math.IsInf(limit.Ln, 0) {
 		return nil
 	}
 	// The server stalls now and then while it is searched, as it does in production. The window is sent several times, another part of it each time.
 	perS := limitOf(t, s.true, 1, s.server.Objectives, math.Exp(limit.Ln)*most/2, func(perS float64) (all []plan.Request) {
 		for n := range uint64(requests/len(window) + 1) {
-			part, err := plan.Scaled(window, plan.ScaledBy(perS/(most/2), false, seed+n))
-			if err != nil {
-				t.Fatal(err)
-			}
+			part := must.Get(plan.Scaled(window, plan.ScaledBy(perS/(most/2), false, seed+n)))(t)
 			for _, r := range part {
 				r.Due += time.Duration(n) * 10 * time.Minute
 				r.Seq = int64(len(all))

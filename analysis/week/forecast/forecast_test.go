@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // flat is n weeks of a service whose every hour of the week h has (10 + h/24) requests a second at its peak, times the factor of its week.
@@ -206,9 +208,7 @@ func BenchmarkForecastOf26Weeks(b *testing.B) {
 		b.Fatalf("%d weeks", len(weeks))
 	}
 	for range b.N {
-		if _, err := Of(weeks, Asked{}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(Of(weeks, Asked{}))(b)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 const whole = `service: chat
@@ -25,18 +26,13 @@ growth: {weeks: 12}
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "chat.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
 func TestAServiceFileIsRead(t *testing.T) {
 	path := write(t, whole)
-	f, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Read(path))(t)
 	if f.Service != "chat" || f.Deployment.CatalogModel != "llama-3.1-70b" || f.Deployment.GPUs() != 2 || f.Deployment.MaxNumSeqs != 256 ||
 		f.SLO != filepath.Join(filepath.Dir(path), "slo.yaml") || f.Price.USDPerGPUHour != 2.9 || f.GrowthWeeks != 12 || f.Capacity != "auto" {
 		t.Errorf("read %+v", f)
@@ -97,19 +93,13 @@ func TestADateBeginsAtItsFirstInstant(t *testing.T) {
 		{"2011-12-31", "Pacific/Apia", "2011-12-30T10:00:00Z"}, // the day before is left out
 		{"2026-11-18", "UTC", "2026-11-18T00:00:00Z"},
 	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := must.Get(time.LoadLocation(c.zone))(t)
 		f := File{Zone: zone}
 		if at, err := f.instant(c.date); err != nil || at.Format(time.RFC3339) != c.want {
 			t.Errorf("%s in %s: got %s, %v; want %s", c.date, c.zone, at.Format(time.RFC3339), err, c.want)
 		}
 	}
-	zone, err := time.LoadLocation("America/Santiago")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := must.Get(time.LoadLocation("America/Santiago"))(t)
 	sunday := Week{2026, 36, zone}.Sunday()
 	if got := sunday.Format(time.RFC3339); got != "2026-09-06T01:00:00-03:00" {
 		t.Errorf("the Sunday of 2026-W36 begins at %s", got)
@@ -133,14 +123,8 @@ func TestAWeekHasTheHoursOfItsClock(t *testing.T) {
 		{"2026-W36", "America/Santiago", "2026-08-31T04:00:00Z", 167, 144, "2026-09-06 01:00-03:00"},
 		{"2027-W01", "Asia/Kolkata", "2027-01-03T18:30:00Z", 168, 0, "2027-01-04 00:00+05:30"},
 	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		week, err := ParseWeek(c.week, zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := must.Get(time.LoadLocation(c.zone))(t)
+		week := must.Get(ParseWeek(c.week, zone))(t)
 		hours := week.Hours()
 		if got := week.Start().UTC().Format(time.RFC3339); got != c.start || len(hours) != c.hours || hours[c.at].Local != c.local {
 			t.Errorf("%s in %s starts at %s with %d hours, hour %d is %s; want %s, %d, %s", c.week, c.zone, got, len(hours), c.at, hours[c.at].Local, c.start, c.hours, c.local)

@@ -55,7 +55,7 @@ func (t *Target) Flags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request; every user of this machine can see it, a secret belongs in --header-file", Destination: &t.Headers},
 		&cli.StringFlag{Name: "header-file", Usage: "send the headers in `FILE`, one \"Name: value\" a line, with each request", Destination: &t.HeaderFile},
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none", Destination: &t.MetricsURLs},
-		&cli.Float64Flag{Name: "max-failures", Usage: "exit with 1 if more than this `SHARE` of the requests failed or was not sent; an SLO's own failure_ratio replaces it", Value: 0.01, Destination: &t.maxFailures},
+		&cli.Float64Flag{Name: "max-failures", Usage: "exit with 1 if more than this `SHARE` of the requests failed or was not sent; an SLO's own failure_ratio replaces it", Value: replay.MostFailed, Destination: &t.maxFailures},
 		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on", Destination: &t.To.OnDead},
 		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid; not a closed loop", Value: 10 * time.Millisecond, Destination: &t.To.MaxLateness},
 		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond, Destination: &t.To.MaxStall},
@@ -109,10 +109,10 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	if settings.Headers, err = headersOf(t.Headers.Value(), t.HeaderFile); err != nil {
 		return settings, err
 	}
-	if settings.Routes, err = byClass("route", "http://gpu1:8000", t.Routes.Value()); err != nil {
+	if settings.Routes, err = ByClass("route", "http://gpu1:8000", t.Routes.Value()); err != nil {
 		return settings, err
 	}
-	if settings.Models, err = byClass("class-model", "llama", t.Models.Value()); err != nil {
+	if settings.Models, err = ByClass("class-model", "llama", t.Models.Value()); err != nil {
 		return settings, err
 	}
 	if settings.SLO, err = SLOOf(t.SLO); err != nil {
@@ -124,8 +124,8 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	return settings, hint.AsMisuse(settings.Check())
 }
 
-// byClass reads CLASS=VALUE of a flag. A class has one value.
-func byClass(flag, example string, lines []string) (map[string]string, error) {
+// ByClass reads CLASS=VALUE of a flag. A class has one value.
+func ByClass(flag, example string, lines []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, line := range lines {
 		class, value, found := strings.Cut(line, "=")

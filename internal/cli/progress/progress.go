@@ -95,14 +95,23 @@ func tpot(p replay.Progress, words, space string) string {
 	case p.TPOT == 0:
 		return ""
 	case p.PredictedTPOT == 0:
-		return "TPOT " + show.Duration(p.TPOT.Seconds())
+		return ofModel(p, "TPOT "+show.Duration(p.TPOT.Seconds()))
 	}
+	words = ofModel(p, words)
 	unit := show.UnitOf(max(p.TPOT, p.PredictedTPOT).Seconds())
 	measured, predicted := show.Figures(p.TPOT.Seconds()*unit.Factor), show.Figures(p.PredictedTPOT.Seconds()*unit.Factor)
 	if space == "" {
 		return fmt.Sprintf(words, measured, predicted+" "+unit.Name)
 	}
 	return fmt.Sprintf(words, measured+" "+unit.Name, predicted+" "+unit.Name)
+}
+
+// ofModel names the model that a TPOT is of, where the requests ask for several.
+func ofModel(p replay.Progress, words string) string {
+	if p.Model == "" {
+		return words
+	}
+	return strings.Replace(words, "TPOT ", "TPOT of "+strings.ReplaceAll(p.Model, "%", "%%")+" ", 1)
 }
 
 func share(p replay.Progress) string {

@@ -16,7 +16,8 @@ func TestAProgressLineHasWholeFieldsAtAnyWidth(t *testing.T) {
 		Elapsed: 65 * time.Second, PlanDuration: 10 * time.Minute, Sent: 1300, Planned: 12000, InFlight: 12, LateP99: 1200 * time.Microsecond,
 		TPOT: 9060 * time.Microsecond, PredictedTPOT: 7510 * time.Microsecond, OutputTokensPer: 1230, SentPerS: 20, TTFTP99: 85 * time.Millisecond,
 	}
-	failing, unpredicted, sent, hot := p, p, p, p
+	failing, unpredicted, sent, hot, two := p, p, p, p, p
+	two.Model = "small"
 	hot.Throttled = "GPU 3 by heat since 40s"
 	failing.Failed = 7
 	unpredicted.PredictedTPOT = 0
@@ -38,6 +39,7 @@ func TestAProgressLineHasWholeFieldsAtAnyWidth(t *testing.T) {
 		{80, "open", "", sent, "all sent  20/s  12 open  TTFT 85 ms  TPOT 9.06 (pred. 7.51 ms)  late 1.2 ms"},
 		{230, "open", "", hot, "1m5s passed  8m55s left  failed 0  clocks held down: GPU 3 by heat since 40s  TPOT 9.06 ms (predicted 7.51 ms)  p99 TTFT 85.0 ms  1,300/12,000 sent  20.0/s  p99 late 1.20 ms  12 in flight  1,230 tokens/s"},
 		{80, "open", "", hot, "8m55s left  clocks held down  TPOT 9.06 (pred. 7.51 ms)  11 % sent"},
+		{80, "open", "", two, "8m55s left  20/s  TTFT 85 ms  TPOT of small 9.06 (pred. 7.51 ms)  late 1.2 ms"},
 		{60, "open", "", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)  11 % sent"},
 		{40, "open", "", p, "8m55s left  TPOT 9.06 (pred. 7.51 ms)"},
 		{10, "open", "", p, ""},

@@ -114,7 +114,11 @@ func (b *board) chart() plot.Chart {
 		}
 		return 1e3 * d.Seconds()
 	}
-	c.Strips = append(c.Strips, strip("TPOT, ms",
+	tpot := "TPOT, ms"
+	if b.Progress.Model != "" {
+		tpot = "TPOT of " + b.Progress.Model + ", ms"
+	}
+	c.Strips = append(c.Strips, strip(tpot,
 		b.series("predicted", predicted, func(m moment) float64 { return ms(m.PredictedTPOT) }),
 		b.series("measured", measured, func(m moment) float64 { return ms(m.TPOT) }))...)
 	c.Strips = append(c.Strips, strip("in flight", b.series("", measured, func(m moment) float64 { return float64(m.InFlight) }))...)

@@ -223,6 +223,9 @@ func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]st
 			differing = append(differing, fmt.Sprintf("(select run_id from (from (%s) except all from %s))", r.text, narrowed(r.name)))
 		}
 	}
+	if len(differing) > 0 { // what is kept of other models does not say what it was computed from
+		differing = append(differing, "(select run_id from "+narrowed("raw.runs")+" where json_exists(document, '$.environments'))")
+	}
 	if len(differing) == 0 { // none of what is asked depends on the catalogue
 		return nil, nil
 	}

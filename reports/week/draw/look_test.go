@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/proof/must"
 	"tidemark/reports/style"
 	"tidemark/reports/week/sample"
 )
@@ -49,10 +50,7 @@ func TestDrawingsTakeTheirColoursFromThePage(t *testing.T) {
 
 func TestTheSameReportIsTheSameBytes(t *testing.T) {
 	for _, figure := range []string{"need", "capacity"} {
-		first, err := plans[figure](sample.Report()).drawn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(plans[figure](sample.Report()).drawn())(t)
 		if second, _ := plans[figure](sample.Report()).drawn(); first.Wide != second.Wide || first.Narrow != second.Narrow {
 			t.Errorf("%s: two drawings differ", figure)
 		}
@@ -83,9 +81,7 @@ func look(t *testing.T, path string, r *week.Report) {
 		}
 		page += "<figure><figcaption><strong>" + f.Title + "</strong><span>" + f.Soft + "</span></figcaption><div>" + f.Wide + "</div><div>" + f.Narrow + "</div></figure>"
 	}
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(page), 0o644))
 }
 
 // BenchmarkGallery draws every figure of every week at both widths.
@@ -94,9 +90,7 @@ func BenchmarkGallery(b *testing.B) {
 	for b.Loop() {
 		for _, r := range weeks {
 			for _, figure := range order {
-				if _, err := plans[figure](r).drawn(); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(plans[figure](r).drawn())(b)
 			}
 		}
 	}

@@ -122,7 +122,7 @@ func (f *predictFlags) run() error {
 		if f.IsForPrograms() {
 			return f.PrintTable(argumentTable(argument))
 		}
-		together, err := analysis.TogetherTTFT(ctx, w.DB(), argument.Point)
+		together, err := argument.TogetherTTFT(ctx, w.DB())
 		if err != nil {
 			return err
 		}

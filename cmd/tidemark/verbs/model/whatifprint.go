@@ -337,6 +337,9 @@ func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysi
 		default:
 			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(row.USDPerGPUHour()), bracketed(row.PriceLabel)))
 		}
+		if row.Caution != "" {
+			note(row.Caution, row.Caution+".")
+		}
 		if row.Calibration != "" {
 			note(row.Calibration, fmt.Sprintf("%s: by %s.", row.label(), row.Calibration))
 		}

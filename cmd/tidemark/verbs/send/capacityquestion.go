@@ -235,11 +235,9 @@ func (s *search) readWindow(path string) error {
 		}
 		s.Tell("window: +%s to +%s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", s.window.From.Round(time.Second),
 			s.window.Until.Round(time.Second), of, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
-		begun := s.window
-		q.Window, s.window = begun.Cut(all, q.Mode == "sessions")
-		if share := begun.OutlastBy(q.Window); share > 0 {
-			q.Remarks = append(q.Remarks, fmt.Sprintf("%s of the requests of sessions that begin in the window are due after it, and rates are over the %s that all of them take. "+
-				"Fewer run at once than where sessions begin all the time, so the answer is too high: a longer --window is nearer", show.Percent(share), show.Duration(s.window.Length().Seconds())))
+		var caution string
+		if q.Window, s.window, caution = s.window.Cut(all, q.Mode == "sessions"); caution != "" {
+			q.Remarks = append(q.Remarks, caution)
 		}
 	}
 	if len(q.Window) == 0 {

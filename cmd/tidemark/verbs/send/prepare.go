@@ -10,6 +10,7 @@ package send
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tidemark/analysis"
@@ -33,14 +34,19 @@ type prepared struct {
 
 // prepare draws the plan, resolves the environment and loads the prediction, all
 // while the warehouse is opened once.
-func (f *replayFlags) prepare(what string) (p prepared, err error) {
+func (f *replayFlags) prepare(what string, others map[string]*deployment.Deployment) (p prepared, err error) {
 	named, from, err := f.Environment(&f.Call)
 	if err != nil {
 		return p, err
 	}
 	var also func(context.Context, *warehouse.Warehouse) error
-	if named != nil {
-		also = func(ctx context.Context, w *warehouse.Warehouse) error { return p.lookUp(ctx, w, *named, from) }
+	if named != nil || len(others) > 0 {
+		also = func(ctx context.Context, w *warehouse.Warehouse) error {
+			if err := lookUpOthers(ctx, w, others); err != nil || named == nil {
+				return err
+			}
+			return p.lookUp(ctx, w, *named, from)
+		}
 	}
 	p.planPath, p.drop, err = f.PlanFor(what, also)
 	return p, err
@@ -61,6 +67,20 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named dep
 		return nil // a deployment that does not fit has no prediction; the run can still be measured
 	}
 	p.predictTPOT = cost.TPOTOf
+	return nil
+}
+
+// lookUpOthers has the catalogue's names put into the deployments of other models. What was not named of their engines stays so: the servers are
+// compared with what was named.
+func lookUpOthers(ctx context.Context, w *warehouse.Warehouse, others map[string]*deployment.Deployment) error {
+	for model, named := range others {
+		known, err := analysis.Resolve(ctx, w.DB(), *named)
+		if err != nil {
+			return fmt.Errorf("what %s runs on: %w", model, err)
+		}
+		known.Engine, known.MaxNumSeqs, known.MaxNumBatchedTokens = named.Engine, named.MaxNumSeqs, named.MaxNumBatchedTokens
+		*named = known
+	}
 	return nil
 }
 

@@ -100,6 +100,12 @@ func (f *studyFlags) run() error {
 	if err != nil {
 		return err
 	}
+	if file.HasEach() {
+		err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error { return file.Expand(ctx, w.DB()) })
+		if err != nil {
+			return err
+		}
+	}
 	for _, step := range file.Steps { // a mistake in the last one is not to cost the hours of the others
 		for _, c := range step.Configurations {
 			if _, err := experimentOf(c); err != nil {
@@ -382,7 +388,27 @@ func (s *studying) searchOnce(draw int, id string, c study.Configuration, m mode
 	}
 	measure, err = study.OfRehearsal(s.Context, *q, *answer, 0, m.usdPerHour)
 	measure.Origin = one.header.Origin
+	if measure.Low > 0 && err == nil {
+		measure.PerJ, err = perJoule(&s.Call, id, measure.Low, measure.Rate)
+	}
 	return measure, err
+}
+
+// perJoule is output tokens per joule of a search that found this rate, or no limit above the low end, where a warehouse is there and has the power.
+func perJoule(c *kit.Call, searchID string, low float64, rate *float64) (perJoule *float64, err error) {
+	if rate != nil {
+		low = *rate
+	}
+	err = c.WithWarehouseIfAny(func(ctx context.Context, w *warehouse.Warehouse) error {
+		if w != nil {
+			perJoule, err = study.PerJouleOf(ctx, w.DB(), searchID, low)
+		}
+		return err
+	})
+	if errors.Is(err, warehouse.ErrHeld) { // the runs are not there either
+		return nil, nil
+	}
+	return perJoule, err
 }
 
 // experimentOf reads a configuration's experiment, if it has one.

@@ -3,6 +3,7 @@ package send
 // The result of a study in words: what each configuration takes within the SLO, its tails at one rate, the verdicts, the headline.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,7 +81,21 @@ func studyRates(r study.Result) []analysis.Table {
 		narrow.Rows = append(narrow.Rows, []any{row.Name, rate, tables.Figure(interval), strings.TrimSuffix(change, " shown"), usd})
 		least.Rows = append(least.Rows, []any{row.Name, tables.Figure(interval), strings.TrimSuffix(change, " shown")})
 	}
-	return []analysis.Table{full, short, narrow, least}
+	forms := []analysis.Table{full, short, narrow, least}
+	if !slices.ContainsFunc(r.Rows, func(row study.Row) bool { return row.PerJ != nil }) {
+		return forms
+	}
+	return append([]analysis.Table{withEnergy(full, r.Rows), withEnergy(short, r.Rows), withEnergy(narrow, r.Rows), withEnergy(least, r.Rows)}, narrow, least)
+}
+
+// withEnergy is a table with output tokens per joule at its end.
+func withEnergy(table analysis.Table, rows []study.Row) analysis.Table {
+	columns := append(slices.Clone(table.Columns), analysis.Column{Name: "tokens/J"})
+	with := analysis.Table{Columns: columns}
+	for i, cells := range table.Rows {
+		with.Rows = append(with.Rows, append(slices.Clone(cells), cmp.Or(figure(rows[i].PerJ), "-")))
+	}
+	return with
 }
 
 // studyTails are the p99 at the study's rate, with what changed against the baseline.

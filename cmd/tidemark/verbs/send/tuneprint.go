@@ -38,6 +38,7 @@ type racedRow struct {
 	OffRatio        *float64          `json:"off_ratio"` // measured over expected, less one
 	USDPerMToken    *float64          `json:"usd_per_million_accepted"`
 	ExpectedPerMTok *float64          `json:"expected_usd_per_million_accepted"`
+	TokenPerJoule   *float64          `json:"token_per_joule"` // null: nobody measured the power
 	IsOnFront       bool              `json:"is_on_front"`
 	IsKnee          bool              `json:"is_knee"`
 	Tries           []tune.Try        `json:"tries"`
@@ -46,6 +47,14 @@ type racedRow struct {
 // say prints what came of the race.
 func (t *tuning) say(rows []tune.Row, ended string) error {
 	finished := t.race.Finish()
+	for i := range finished {
+		var err error
+		if f := &finished[i]; f.Rate > 0 {
+			if f.PerJ, err = perJoule(&t.Call, t.searchID(f.Candidate), f.Low, &f.Rate); err != nil {
+				return err
+			}
+		}
+	}
 	knee := slices.IndexFunc(finished, func(f tune.Finisher) bool { return f.IsKnee })
 	said := t.verdict(finished, knee)
 	if err := t.keep(t.file, rows, finished, t.race.Origin(), said); err != nil {
@@ -124,7 +133,7 @@ func racedRows(finished []tune.Finisher) (rows []racedRow) {
 	}
 	for _, f := range finished {
 		row := racedRow{Settings: f.Settings(), Flags: f.Flags(), IsBaseline: f.IsBaseline, RejectedWhy: f.Rejected, ExpectedPerS: f.ExpectedPerS, ExpectedLow: f.ExpectedLowPerS,
-			ExpectedHigh: finite(f.ExpectedHighPerS), OffRatio: f.OffRatio, USDPerMToken: f.USDPerMillion, ExpectedPerMTok: f.ExpectedUSD, IsOnFront: f.IsOnFront, IsKnee: f.IsKnee, Tries: f.Tried}
+			ExpectedHigh: finite(f.ExpectedHighPerS), OffRatio: f.OffRatio, USDPerMToken: f.USDPerMillion, ExpectedPerMTok: f.ExpectedUSD, TokenPerJoule: f.PerJ, IsOnFront: f.IsOnFront, IsKnee: f.IsKnee, Tries: f.Tried}
 		if f.Rate > 0 {
 			row.RatePerS, row.RateLowPerS, row.RateHighPerS = &f.Rate, &f.Low, finite(f.High)
 		}

@@ -148,9 +148,14 @@ func (t *tuning) searchOf(turn tune.Turn) (*search, error) {
 		return nil, err
 	}
 	s.header.Verb = t.Verb
-	sum := sha256.Sum256([]byte(turn.Key()))
-	s.called(t.log.SeriesID + "-" + hex.EncodeToString(sum[:4]))
+	s.called(t.searchID(turn.Candidate))
 	return &s, nil
+}
+
+// searchID names a candidate's search.
+func (t *tuning) searchID(c tune.Candidate) string {
+	sum := sha256.Sum256([]byte(c.Key()))
+	return t.log.SeriesID + "-" + hex.EncodeToString(sum[:4])
 }
 
 // try is one turn: a start, and what the server takes.

@@ -26,6 +26,7 @@ import (
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/progress"
 	"tidemark/internal/deployment"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/objects"
@@ -59,7 +60,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each", Destination: &f.column},
 			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)", Destination: &f.timeUnit, Action: kit.OneOf("time-unit", "s", "ms", "us", "ns")},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip", Destination: &f.text, Action: kit.OneOf("text", "strip", "refuse")},
-			&cli.StringSliceFlag{Name: "run", Usage: "of the log of a server, or of several: the engine steps of `RUN`'s time are that run's; again for each run that the log covers", Destination: &f.ofRun},
+			&cli.StringSliceFlag{Name: "run", Usage: "of the log of a server, or of several: the engine steps of `RUN`'s time are that run's, again for each run that the log covers; of a profile of kernels: it is the run's", Destination: &f.ofRun},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction", Destination: &f.environment},
 			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs", Destination: &f.runs},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001, Destination: &f.maxRejected},
@@ -102,6 +103,13 @@ func (f *ingestFlags) run() error {
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
 		}
+		runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
+		if err != nil {
+			return err
+		}
+		if len(runs) == 1 {
+			options.OfRun = runs[0]
+		}
 		results, err := ingest.Load(ctx, w, paths, options)
 		end()
 		for _, result := range results {
@@ -111,7 +119,7 @@ func (f *ingestFlags) run() error {
 			return printErr
 		}
 		if err == nil {
-			err = f.joinSteps(ctx, w, results)
+			err = f.joinSteps(ctx, w, results, runs)
 		}
 		if err != nil || f.environment == "" {
 			return err
@@ -121,12 +129,24 @@ func (f *ingestFlags) run() error {
 }
 
 // joinSteps gives the steps of the logs, which are those of the runs' servers, to the runs of --run.
-func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, results []ingest.Result) error {
-	runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
-	if err != nil || len(runs) == 0 {
-		return err
+func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, results []ingest.Result, runs []string) error {
+	if len(runs) == 0 {
+		return nil
 	}
-	logs := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" || r.Format == "run" })
+	logs := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" || r.Format == "run" || r.Format == "nsys" })
+	if slices.ContainsFunc(results, func(r ingest.Result) bool { return r.Format == "nsys" }) {
+		if len(runs) > 1 {
+			return hint.Misuse("ingest: a profile of kernels is of one run, and %d are named", len(runs)).Hint("say --run once")
+		}
+		for _, r := range results {
+			if r.Format == "nsys" && !strings.HasPrefix(r.Name, runs[0]) {
+				f.Tell("%s keeps its name, and belongs to a run of that name alone; to give it to %s: tidemark warehouse purge %s, and ingest it again", r.Name, runs[0], escape.Shell(r.Name))
+			}
+		}
+		if len(logs) == 0 {
+			return nil
+		}
+	}
 	if len(logs) == 0 {
 		return hint.Misuse("ingest: --run %s, and no log of its server", runs[0]).Hint("tidemark ingest server.log --run %s", runs[0])
 	}
