@@ -198,6 +198,7 @@ func CalibrateServer(ctx context.Context, db *sql.DB, runs []string, now time.Ti
 type PlayedClass struct {
 	Class            string
 	Measured, Played [len(PlayedFigures)]float64
+	P99TTFT          [2]float64 // measured and played
 }
 
 // PlayRun plays the requests of a run on the engine model of its deployment. constants, by "name format", come before those of the warehouse.
@@ -218,7 +219,8 @@ func PlayRun(ctx context.Context, db *sql.DB, run string, constants map[string]f
 		if played[class] == nil {
 			return nil, refusedByModel(run, class)
 		}
-		all = append(all, PlayedClass{class, r.measured[class].figures(), played[class].figures()})
+		late := [2]float64{stat.Quantile(r.measured[class].ttft, 0.99), stat.Quantile(played[class].ttft, 0.99)}
+		all = append(all, PlayedClass{class, r.measured[class].figures(), played[class].figures(), late})
 	}
 	return all, nil
 }

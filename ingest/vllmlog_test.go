@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -68,6 +69,15 @@ func TestStepsOfAVLLMLog(t *testing.T) {
 	}
 	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "3 steps are missing between those that are there") {
 		t.Errorf("notes %q", notes)
+	}
+}
+
+// A server's log in which it says nothing of its work.
+func TestALogWithoutStepsOrAverages(t *testing.T) {
+	text := "(APIServer pid=7) INFO 01-01 00:00:00 [api_utils.py:273] non-default args: {'model_tag': 'llama'}\n(APIServer pid=7) INFO 01-01 00:00:31 [model.py:1788] Using max model len 32768\n"
+	_, err := ingest.Load(t.Context(), open(t), []string{write(t, "server.log", []byte(text))}, ingest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "without a line of a step or of averages") || !strings.Contains(hint.Of(err), "--enable-logging-iteration-details") {
+		t.Errorf("got %v, %s", err, hint.Of(err))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/hint"
 )
 
 // VLLMLog reads what a vLLM server logs. Its line of averages (every 5 s in V0,
@@ -37,6 +38,7 @@ var VLLMRequests = read.Format{
 var (
 	statsMark   = []byte("Avg prompt throughput: ")
 	requestMark = []byte("] Received request ")
+	startMark   = []byte("] non-default args: ") // of any log since 0.6
 	logStamp    = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)[ .,]`)
 )
 
@@ -57,7 +59,10 @@ func seesStats(h *read.Head) string {
 	case isLog(h, stepMark):
 		return "a vLLM server's log, with a line for each step"
 	}
-	return read.If(isLog(h, statsMark), "a vLLM server's log, with its lines of averages")
+	if isLog(h, statsMark) {
+		return "a vLLM server's log, with its lines of averages"
+	}
+	return read.If(isLog(h, startMark), "a vLLM server's log")
 }
 
 // seesRequestLog asks for one line for a request.
@@ -93,8 +98,10 @@ type vllmLog struct {
 // readVLLMLog reads all kinds of lines, whichever format was recognised.
 func readVLLMLog(d *read.Document, out *read.Rows) error {
 	l := &vllmLog{out: out, minutes: map[int64]int64{}, series: stepSeries{}}
+	isTold := false
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		isStep := bytes.Contains(line, stepMark)
+		isTold = isTold || isStep || bytes.Contains(line, statsMark) || bytes.Contains(line, requestMark)
 		if !isStep && bytes.HasSuffix(line, asyncMark) {
 			l.source.IsAsync = true
 		}
@@ -124,6 +131,10 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 	})
 	if err != nil {
 		return err
+	}
+	if !isTold {
+		return hint.Errorf("a vLLM server's log without a line of a step or of averages").
+			Hint("start vllm serve with --enable-logging-iteration-details, or without --disable-log-stats, and measure again")
 	}
 	if err := l.stepsEnd(); err != nil {
 		return err

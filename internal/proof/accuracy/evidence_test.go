@@ -98,6 +98,12 @@ func TestEvidence(t *testing.T) {
 			}
 		}
 	}
+	azure := must.Get(analysis.PlayRun(t.Context(), w.DB(), ids["h100-1/L8-azure-r12"], nil))(t)[0]
+	tpot, ttft := azure.Played[3]/azure.Measured[3]-1, azure.P99TTFT[1]/azure.P99TTFT[0]-1
+	t.Logf("L8-azure-r12: p95 TPOT %+.1f %%, p99 TTFT %.4g ms, played %.4g (%+.1f %%)", 100*tpot, 1e3*azure.P99TTFT[0], 1e3*azure.P99TTFT[1], 100*ttft)
+	if math.Abs(tpot) > 0.1 || math.Abs(ttft) > 0.2 {
+		t.Errorf("L8-azure-r12 is played %.3f off in p95 TPOT and %.3f in p99 TTFT, want 0.1 and 0.2 at most", tpot, ttft)
+	}
 	seen.put(t, "built in", builtInGates)
 	unseen.put(t, "unseen", unseenGates)
 	calibrated.put(t, "calibrated", calibratedGates)
