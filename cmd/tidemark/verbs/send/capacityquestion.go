@@ -268,7 +268,7 @@ func (s *search) describe() error {
 		}
 		h.BaseURLs = strings.Split(kit.ShownServers(settings), ", ")
 		s.server = &live.Server{Settings: settings, Runs: s.Runs, Source: s.plan, Seed: func(runID string) uint64 { return privateSeed(s.plan.Seed, runID) }}
-		if s.question.Twin.StepTime != nil { // else its runs are shown without a prediction
+		if s.question.Twin.StepTime != nil && s.cost.Deployment.GPU != "" { // else its runs are shown without a prediction; tune and study have none
 			s.server.Settings.PredictTPOT = s.cost.TPOTOf
 		}
 		environment := s.named
