@@ -30,6 +30,7 @@ func (p *page) functions() template.FuncMap {
 		"experiments": p.experiments, "tails": p.tails, "compared": p.compared, "scaled": scaled, "brief": func(name string) string { return shortened(name, 14) }, "anatomy": p.anatomy, "shares": shares, "fitted": fitted,
 		"objectives": func(run Run, metric string, factor float64) []any { return run.limits(metric, factor) },
 		// telling
+		"sentence":    sentence,
 		"roomOf":      func(runID string) ([]string, error) { return analysis.RoomOfRun(p.ctx, p.db, runID) },
 		"kernelsOf":   func(runID string) ([]string, error) { return analysis.Kernels(p.ctx, p.db, runID) },
 		"throttlings": func(runID string) ([]string, error) { return analysis.Throttlings(p.ctx, p.db, runID, "run") },
