@@ -120,6 +120,7 @@ type serverRecord struct {
 	BaseURL     string `json:"base_url"`
 	Version     string `json:"version"`
 	IsSimulated bool   `json:"is_simulated"`
+	Unmodelled  string `json:"unmodelled,omitempty"` // what it runs with and the model of predictions has not, as engines.Configuration
 	modelCard
 }
 
@@ -208,9 +209,13 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 	return d
 }
 
-// environmentsOf are what the models that classes ask for run on, with what their servers say of themselves where nothing was named.
+// environmentsOf are what the models that classes ask for run on, with what their servers say of themselves where nothing was named. A model behind a
+// server that runs with what is not modelled has none: nothing is predicted of it.
 func environmentsOf(s Settings, servers []Server) (found map[string]*Environment) {
 	for _, server := range servers {
+		if server.record.Unmodelled != "" {
+			continue
+		}
 		for _, model := range s.modelsAt(server.target) {
 			named := s.Environments[model]
 			if named == nil {

@@ -103,8 +103,8 @@ func (a *controlClient) probe(ctx context.Context, t target, named string, model
 			break
 		}
 	}
-	server.record = serverRecord{t.shown(), server.Version, server.IsSimulated,
-		modelCard{a.scrub.Text(server.card.ID), a.scrub.Text(server.card.Root), server.card.MaxModelLen, a.scrub.Text(server.card.Owner)}}
+	server.record = serverRecord{BaseURL: t.shown(), Version: server.Version, IsSimulated: server.IsSimulated,
+		modelCard: modelCard{a.scrub.Text(server.card.ID), a.scrub.Text(server.card.Root), server.card.MaxModelLen, a.scrub.Text(server.card.Owner)}}
 	return server, ctx.Err()
 }
 

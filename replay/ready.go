@@ -67,6 +67,9 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	if p.effective.Unmodelled != "" {
 		s.PredictTPOT = nil
 	}
+	for i := range p.servers {
+		p.servers[i].record.Unmodelled = all[i].Unmodelled
+	}
 	p.readiness.Differences = s.compareAll(p.servers, all)
 	for _, d := range p.readiness.Differences {
 		s.Tell(d.String())
@@ -148,7 +151,11 @@ func (s *Settings) differences(servers []Server, all []engines.Configuration) (n
 			notes = append(notes, server.alternates)
 		}
 		if all[i].Unmodelled != "" {
-			notes = append(notes, fmt.Sprintf("%s runs with what is not modelled, %s: no prediction stands beside this run", server.target.shown(), all[i].Unmodelled))
+			beside := "this run"
+			if model := s.otherAt(server.target); model != "" {
+				beside = "the requests to " + model
+			}
+			notes = append(notes, fmt.Sprintf("%s runs with what is not modelled, %s: no prediction stands beside %s", server.target.shown(), all[i].Unmodelled, beside))
 		}
 	}
 	first := all[0].Fields()

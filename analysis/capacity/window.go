@@ -14,6 +14,7 @@ import (
 type Window struct {
 	From, Until time.Duration
 	RatePerS    float64
+	BusiestPerS float64 // of a cut: what all requests of the window came at, where RatePerS is of the sessions that begin in it and outlast it; 0: as RatePerS
 	Distance    float64 // the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths from the whole trace's; 0 is the same
 }
 
@@ -27,6 +28,10 @@ type Span struct {
 	Requests int     `json:"requests"`
 	Sessions int     `json:"sessions"` // a request without a session is one
 	RatePerS float64 `json:"rate_per_s"`
+
+	// BusiestPerS is what all requests of the window came at, requests per second, where those that are played are of the sessions that begin in it and
+	// outlast it. 0: as RatePerS.
+	BusiestPerS float64 `json:"busiest_per_s,omitempty"`
 }
 
 // At is the rate of the span at a multiple, requests per second.
@@ -35,7 +40,7 @@ func (s Span) At(scale float64) float64 { return scale * s.RatePerS }
 // Span is the span of the window with its requests, cut out of the plan of that header.
 func (w Window) Span(requests []plan.Request, of plan.Header) Span {
 	from := startOf(of)
-	span := Span{FromS: from + w.From.Seconds(), UntilS: from + w.Until.Seconds(), Requests: len(requests), RatePerS: float64(len(requests)) / w.Length().Seconds()}
+	span := Span{FromS: from + w.From.Seconds(), UntilS: from + w.Until.Seconds(), Requests: len(requests), RatePerS: float64(len(requests)) / w.Length().Seconds(), BusiestPerS: w.BusiestPerS}
 	sessions := map[string]bool{}
 	for _, r := range requests {
 		if r.Session == "" {
@@ -77,7 +82,7 @@ const FewestOfWindow = 20
 func BusiestWindow(requests []plan.Request, length time.Duration, isWhole bool) Window {
 	end := requests[len(requests)-1].Due + time.Millisecond
 	if end < length+length/5 {
-		return Window{0, end, float64(len(requests)) / end.Seconds(), 0}
+		return Window{Until: end, RatePerS: float64(len(requests)) / end.Seconds()}
 	}
 	inputs, outputs := lengthsOf(requests)
 	var best, nearest Window
@@ -134,7 +139,7 @@ func (w Window) Cut(requests []plan.Request, isWhole bool) (cut []plan.Request, 
 	taken = w
 	if share := w.outlastBy(cut); share > 0 {
 		taken.Until = w.From + cut[len(cut)-1].Due + time.Millisecond
-		taken.RatePerS = float64(len(cut)) / taken.Length().Seconds()
+		taken.RatePerS, taken.BusiestPerS = float64(len(cut))/taken.Length().Seconds(), w.RatePerS
 		caution = fmt.Sprintf("%s of the requests of sessions that begin in the window are due after it, and rates are over the %s that all of them take. "+
 			"Fewer run at once than where sessions begin all the time, so the answer is too high: tidemark capacity with a longer --window is nearer", show.Percent(share), show.Duration(taken.Length().Seconds()))
 	}

@@ -59,7 +59,7 @@ select
     slowdown_ratio,
     case
         when slowdown_ratio is not null or with_tpot = 0 then null
-        when not is_own and not coalesce(map_contains(run.environments, model), false) then 'its deployment is not named (--class-environment)'
+        when not is_own and not coalesce(map_contains(run.environments, model), false) then 'its deployment is not named (--class-environment), or its server runs with what is not modelled'
         when not is_own then 'the catalogue lacks its GPU, model or format'
         when run.speculative_tokens > 0 then 'its server guesses tokens ahead'
         when run.is_draft then 'its deployment is not named (--gpu, --catalog-model)'

@@ -66,8 +66,8 @@
 -- max_num_batched_tokens   tokens of one engine step
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
--- is_simulated             the server said that it is a simulation, or there was none: the run was rehearsed
--- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
+-- is_simulated             a server said that it is a simulation, or there was none: the run was rehearsed
+-- origin                   'measured'; 'simulated': a server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
 -- unmodelled               techniques that its server said it runs with and no model here has, as 'KV offload, LoRA'; null: none
@@ -150,10 +150,11 @@ select
     nullif(runs.deployment.max_num_batched_tokens, 0) as max_num_batched_tokens,
     runs.document ->> '$.environment_source' as environment_source,
     nullif(runs.document ->> '$.server.version', '') as server_version,
-    coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
+    coalesce((runs.document ->> '$.server.is_simulated')::boolean, false)
+    or coalesce(list_contains(runs.document ->> '$.servers[*].is_simulated', 'true'), false) as is_simulated,
     case
         when runs.document ->> '$.origin' = 'rehearsed' then 'rehearsed'
-        when (runs.document ->> '$.server.is_simulated')::boolean then 'simulated'
+        when is_simulated then 'simulated'
         else 'measured'
     end as origin,
     nullif(concat_ws(
