@@ -184,6 +184,10 @@ func mistake(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 		if err := db.QueryRowContext(ctx, n.query, n.name).Scan(&found); err != nil {
 			return fmt.Errorf("deployment: %w", err)
 		}
+		if found == 0 && n.name == "" {
+			return hint.Misuse("the deployment names no %s: %s is missing", n.thing, map[string]string{"GPU": "gpu", "model": "catalog_model"}[n.thing]).
+				Hint(`as in {"gpu": "H100", "catalog_model": "llama-3.1-8b"}`)
+		}
 		if found == 0 && n.thing == "model" {
 			return unknownModel(ctx, db, n.name)
 		}

@@ -3,6 +3,7 @@ package analysis
 // The lists that verbs print as they are. Those in brief have the columns that fit a terminal.
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 )
@@ -178,19 +179,30 @@ select
         category || ' ' || coalesce(macros.percent_text(share_ratio), '-')
         || case when predicted_share_ratio is null then '' else ' (predicted ' || macros.percent_text(predicted_share_ratio) || ')' end,
         ', ' order by share_ratio desc nulls last, predicted_share_ratio desc
-    )
+    ) filter (where category != 'prefill')
     || ' of the time of all kernels of the capture; the summary says no instants, so that the steady part of the run '
     || case
         when any_value(steady_from_s) is null then '(it has none) '
         else '(from ' || macros.duration_text(any_value(steady_from_s)) || ' to ' || macros.duration_text(any_value(steady_until_s)) || ') '
     end
-    || 'cannot be cut out of it' as sentence
+    || 'cannot be cut out of it'
+    || coalesce(
+        '; prompts are predicted to take ' || macros.percent_text(any_value(predicted_share_ratio) filter (where category = 'prefill'))
+        || ', and their kernels are in the measured shares of gemm and attention: the predicted shares of these two are of decoding alone, not like for like',
+        ''
+    ) as sentence
 from marts.run_kernels
 where run_id = ?
     and (share_ratio > 0 or predicted_share_ratio > 0)
 group by source_name
 order by source_name`, runID)
 	return column(table, 0), err
+}
+
+// RunOfProfile is the run that a profile of kernels is of; empty where it is of none.
+func RunOfProfile(ctx context.Context, db *sql.DB, source string) (string, error) {
+	table, err := ask(ctx, db, "select run_id from marts.run_kernels where source_name = ? limit 1", source)
+	return cmp.Or(append(column(table, 0), "")...), err
 }
 
 // Anatomy says in a few sentences where the time of a run's requests went, behind which class they waited, and what each class cost and got; those of

@@ -42,6 +42,15 @@ order by
 	return ids, nil
 }
 
+// RefuseUnknownRun refuses an id that no run has.
+func RefuseUnknownRun(ctx context.Context, db *sql.DB, runID string) error {
+	table, err := ask(ctx, db, "select run_id from staging.runs where run_id = ?", runID)
+	if err != nil || len(table.Rows) > 0 {
+		return err
+	}
+	return unknown(ctx, db, "run", runID, knownRuns, `"tidemark runs" lists them`)
+}
+
 // Subject gives the id of the run that a name stands for, for questions that take sources too: a source's own name stays what it is.
 func Subject(ctx context.Context, db *sql.DB, named string) (string, error) {
 	source, _, _ := strings.Cut(named, "#")

@@ -198,12 +198,16 @@ func (s Settings) targets() ([]target, error) {
 		addresses = []string{""}
 	}
 	var targets []target
-	for _, address := range addresses {
+	for i, address := range addresses {
 		t, err := parseTarget(address)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(targets, func(other target) bool { return other.base.String() == t.base.String() }) {
+		isKnown := slices.ContainsFunc(targets, func(other target) bool { return other.base.String() == t.base.String() })
+		if isKnown && i < len(s.BaseURLs) {
+			return nil, hint.Misuse("replay: --base-url %s is named twice", t.shown()).Hint("name each replica once: with and without / or /v1 it is the same")
+		}
+		if !isKnown {
 			targets = append(targets, t)
 		}
 	}

@@ -267,19 +267,19 @@ from (
     )
     on columns(* exclude (at_s, gpu)) into name name value value
 )`)
-	// Two profiles; one is named after the run.
+	// Three profiles; one is named after the run, and ingest --run gave it one.
 	insert(t, db, `
 insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at)
-select source_id, name, 'kernels', 'nsys', name || '.csv', name, 1, 1, 1, 0, false, 1, '2026-11-20 12:00:00+00'
-from (values (98, 'another'), (99, 'with GPUs_cuda_gpu_kern_sum')) as profiles (source_id, name)`)
+select source_id, name, 'kernels', 'nsys', name || '.csv', name, 1, 1, 1, 0, false, 1, '2026-11-20 12:20:00+00'
+from (values (98, 'another'), (99, 'with-gpus-cuda-gpu-kern-sum'), (100, 'g_kernels')) as profiles (source_id, name)`)
 	insert(t, db, `
 insert into raw.kernels (source_id, seq, name, instances, total_s)
-values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10, 3), (99, 1, 'nvjet_gemm', 10, 1)`)
+values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10, 3), (99, 1, 'nvjet_gemm', 10, 1), (100, 0, 'flash_fwd_kernel', 10, 3), (100, 1, 'nvjet_gemm', 10, 1)`)
 	html := write(t, db, reports.Options{})
 	for _, text := range []string{"2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "<p>0.0982 output tokens per joule (0.0937 to 0.103, 90 % interval of batch means), 10.2 J a token: 78.6/s at 800 W of all GPUs, from 437",
 		"A request takes ", "prompt tokens that were computed",
-		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile with GPUs_cuda_gpu_kern_sum, which is named after this run",
-		"Kernels of with GPUs_cuda_gpu_kern_sum: attention 75.0 % (predicted ", "so that the steady part of the run (from ",
+		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile g_kernels, the first of 2 profiles of this run",
+		"Kernels of with-gpus-cuda-gpu-kern-sum: attention 75.0 % (predicted ", "Kernels of g_kernels: attention 75.0 % (predicted ", "so that the steady part of the run (from ",
 		"What fits, and how long prompts wait by a formula", "One replica has room for ", "By the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits "} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)

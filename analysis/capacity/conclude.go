@@ -100,7 +100,33 @@ func (s *search) confirmed(e *estimate, confirmed *bool) *Answer {
 	}
 	a := s.answer(outcome, e, why)
 	a.Confirmed = confirmed
+	if last := s.runs[len(s.runs)-1]; confirmed == nil && s.q.isPlainlyBeyond(last) {
+		a.Confirmed = new(false)
+	}
 	return a
+}
+
+// isPlainlyBeyond says that a run missed more than an objective allows by the lower end of its own 90 % interval, of as many misses as came
+// at random.
+func (q *Question) isPlainlyBeyond(r *Run) bool {
+	for j, o := range q.Objectives {
+		misses := float64(r.reading.tallies[j].misses)
+		if o.Metric != metric.FailureRatio && o.Quantile > 0 && misses-1.645*math.Sqrt(misses) > o.allowed()*float64(r.reading.tallies[j].n) {
+			return true
+		}
+	}
+	return false
+}
+
+// lowEnd is that of the answer: not above a run that was plainly beyond, whatever the twin makes of it.
+func (q *Question) lowEnd(e *estimate) float64 {
+	low := e.low
+	for _, r := range e.runs {
+		if q.isPlainlyBeyond(r) {
+			low = min(low, math.Log(r.Scale))
+		}
+	}
+	return low
 }
 
 // lacksFar says that all runs that count are at the answer. Where the first one does not count, nothing tells yet how the misses change
@@ -156,7 +182,7 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 		minutes := s.minutesEnough(e)
 		a.MinutesEnough = &minutes
 	}
-	a.setScale(q, e.ln, e.low, e.high)
+	a.setScale(q, e.ln, q.lowEnd(e), e.high)
 	s.describe(a, e)
 	return a
 }

@@ -129,6 +129,22 @@ func TestAnAnswerIsWhole(t *testing.T) {
 	}
 }
 
+// 45 of 139 missed is beyond an allowed 10 % by its own interval, and 18 is not. The low end is not above such a run.
+func TestTheLowEndIsNotAboveARunThatIsBeyond(t *testing.T) {
+	q := Question{Objectives: latency(0.9, 1, 0.035)}
+	ofMisses := func(scale float64, misses int) *Run {
+		r := &Run{Why: whyConfirm, Scale: scale}
+		r.reading.tallies = []tally{{n: 139, misses: 18}, {n: 139, misses: misses}}
+		return r
+	}
+	for misses, want := range map[int]float64{18: math.Log(2.34), 45: math.Log(2.32)} {
+		runs := []*Run{ofMisses(2.41, 0), ofMisses(2.32, misses)}
+		if got := q.lowEnd(&estimate{low: math.Log(2.34), runs: runs}); got != want || q.isPlainlyBeyond(runs[1]) != (misses == 45) {
+			t.Errorf("%d misses: low end %v, want %v", misses, got, want)
+		}
+	}
+}
+
 func TestAServerThatDies(t *testing.T) {
 	q := asked()
 	s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) { m.Said.IsDead = p.Number == 2 }}

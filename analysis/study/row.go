@@ -272,6 +272,9 @@ func student(values []float64, level float64) (low, high float64) {
 
 // geometric mean; 0 where a value is 0.
 func geometric(values []float64) float64 {
+	if len(values) == 1 {
+		return values[0]
+	}
 	sum := 0.0
 	for _, v := range values {
 		sum += math.Log(v)

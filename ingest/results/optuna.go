@@ -2,9 +2,9 @@ package results
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,8 +85,7 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 			return &read.Reject{Column: "number", Reason: read.NotAnInteger}, nil
 		}
 		point++
-		t.add(out, point-1, goals)
-		return nil, nil
+		return nil, t.add(out, point-1, goals)
 	}
 	head := read.NewHead(d.First.Data, d.Base())
 	switch {
@@ -129,7 +128,7 @@ func statedDirections(d *read.Document) (directions, error) {
 }
 
 // add writes a trial as a point with its figures.
-func (t *trial) add(out *read.Rows, point int32, goals directions) {
+func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 	flat := map[string]any{"state": t.state}
 	read.Flatten(flat, "params", t.params)
 	for name := range t.values {
@@ -149,14 +148,73 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) {
 		row.Requests = new(*row.Completed + *row.Failed)
 	}
 	out.Add(row)
+	var named []benchFigure
 	for _, name := range read.SortedKeys(t.values) {
 		addFigure(out, point, name, "value", "", t.values[name])
-		addBenchFigure(out, point, cmp.Or(goals.named[name], strings.TrimPrefix(name, "values_")), t.values[name])
+		named = append(named, benchFigure{column: name, word: strings.TrimPrefix(name, "values_"), value: t.values[name]})
 	}
 	for _, name := range read.SortedKeys(t.attributes) {
 		addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name])
-		addBenchFigure(out, point, cmp.Or(goals.named["user_attrs_"+name], name), t.attributes[name])
+		named = append(named, benchFigure{column: "user_attrs_" + name, word: name, value: t.attributes[name]})
 	}
+	figures, err := benchFigures(named, goals.named)
+	if err != nil {
+		return fmt.Errorf("trial %d: %w", *t.number.Count(), err)
+	}
+	for _, f := range figures {
+		addFigure(out, point, f.Name, f.Statistic, *f.Unit, f.value)
+	}
+	return nil
+}
+
+// benchFigure is a column of a trial that may say a figure of a benchmark.
+type benchFigure struct {
+	Figure
+	column, word string
+	value        read.Number
+	isSaid       bool // by the user
+}
+
+// benchFigures are the columns that say one, each quantity once. What the user said of a column goes before what its name says; other columns of
+// one quantity have to say the same.
+func benchFigures(columns []benchFigure, said map[string]string) (figures []benchFigure, err error) {
+	for i, f := range columns {
+		if word, isSaid := said[f.column]; isSaid {
+			columns[i].word, columns[i].isSaid = word, true
+		}
+	}
+	slices.SortStableFunc(columns, func(a, b benchFigure) int { return strings.Compare(said[b.column], said[a.column]) }) // said ones first
+	for _, f := range columns {
+		var is bool
+		if f.Figure, is = benchWord(f.word); !is || !f.value.Known {
+			continue
+		}
+		if f.Name == "request_throughput" {
+			f.word = f.Name
+		}
+		at := slices.IndexFunc(figures, func(g benchFigure) bool { return g.Name == f.Name && g.Statistic == f.Statistic })
+		switch {
+		case at < 0:
+			figures = append(figures, f)
+		case figures[at].isSaid && !f.isSaid || f.isLike(figures[at]):
+		default:
+			g := figures[at]
+			return nil, hint.Misuse("%s and %s are both %s, and differ: %v and %v", g.column, f.column, f.word, g.value.Value, f.value.Value).
+				Hint("say which it is: --column %s=%s, or --column %s=%s", g.word, g.column, f.word, f.column)
+		}
+	}
+	return figures, nil
+}
+
+// isLike says that both are the same but for rounding.
+func (f benchFigure) isLike(other benchFigure) bool {
+	base := func(g benchFigure) float64 {
+		if *g.Unit == "ms" {
+			return g.value.Value / 1000
+		}
+		return g.value.Value
+	}
+	return math.Abs(base(f)-base(other)) <= 1e-6*math.Abs(base(other))
 }
 
 // asked is the load where a trial has it among its parameters.
@@ -184,12 +242,6 @@ func benchWord(name string) (f Figure, is bool) {
 		return Figure{Name: name, Statistic: "value", Unit: new("tokens")}, true
 	}
 	return f, false
-}
-
-func addBenchFigure(out *read.Rows, point int32, name string, value read.Number) {
-	if f, is := benchWord(name); is {
-		addFigure(out, point, f.Name, f.Statistic, *f.Unit, value)
-	}
 }
 
 // set takes one cell of a trial's table.

@@ -82,7 +82,9 @@ func readJournal(d *read.Document, out *read.Rows, stated directions) error {
 		if study := studyOf[i]; study >= 0 && study < len(goals) {
 			goal = goals[study]
 		}
-		t.add(out, int32(i), goal)
+		if err := t.add(out, int32(i), goal); err != nil {
+			return err
+		}
 	}
 	return nil
 }

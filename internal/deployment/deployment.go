@@ -62,6 +62,10 @@ func Read(from io.Reader) (d Deployment, err error) {
 	} else if err == nil && decoder.More() {
 		err = errors.New("something stands behind the closing brace")
 	}
+	var notJSON *json.SyntaxError
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &notJSON) {
+		return d, hint.Errorf("not whole JSON: %w", err).Hint(`write it again, such as {"gpu": "H100", "catalog_model": "llama-3.1-8b"}`)
+	}
 	if err != nil {
 		return d, hint.Misuse("%w", err).
 			Hint(`write JSON such as {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}; the names are %s`, strings.Join(names(), ", "))

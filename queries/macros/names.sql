@@ -132,3 +132,8 @@ create macro macros.is_gpu(gpu, aliases, wanted) as
 --   select macros.is_derived_setting('num_gpu_blocks')
 create macro macros.is_derived_setting(setting) as
     setting in ('num_gpu_blocks', 'kv_cache_tokens', 'block_size', 'model', 'simulates', 'cached_prompt_ratio');
+
+-- A name as ingest writes that of a file: in kebab case. tpTwo_2: tp-two-2.
+--   select macros.kebab('tpTwo_2')
+create macro macros.kebab(name) as
+    trim(regexp_replace(lower(regexp_replace(name, '(\p{Ll})(\p{Lu})', '\1-\2', 'g')), '[^\p{L}\p{Nd}.]+', '-', 'g'), '-.');

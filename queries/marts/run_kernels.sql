@@ -1,5 +1,7 @@
 -- One row per run, profile of it and category of kernels: its share of the GPU's kernel time, beside the share that the terms of the prediction
--- have. A profile is a run's where it is called as the run or its --name, or begins with that (ingest --run does it).
+-- have. A profile is a run's where its name is the run's id or --name, both in kebab case, or that and the name of nsys's report
+-- (RUN_cuda_gpu_kern_sum), or begins with the id and '_' (ingest --run does it). A --name stands for the one run of that name that had begun
+-- when the profile was ingested; where there were several, the profile is of none of them: name the run with ingest --run.
 --
 -- A summary of nsys stats says no instants: the shares are of all that was captured, and the run's steady part cannot be cut out of them
 -- (steady_from_s and steady_until_s say what would have to be captured). Terms go to the category whose kernels do most of their work: weights
@@ -15,15 +17,30 @@
 -- predicted_share_ratio    of the predicted time of the GPU; null of what no term stands for, or without a prediction
 -- steady_from_s            where the run's steady part begins (marts.steady_windows), seconds since it began; null: it has none
 -- steady_until_s           where it ends
-with profiles as (
+with sources as (
+    select
+        source_name,
+        ingested_at,
+        macros.kebab(regexp_replace(macros.kebab(source_name), '(-(cuda-gpu(-kern)?(-gb)?-sum|gpu(kern)?(gb)?sum)|\.csv)$', '')) as of_run
+    from staging.sources
+    where source_name in (select source_name from marts.kernel_shares)
+),
+
+profiles as (
     select
         runs.run_id,
-        profiles.source_name
-    from (select distinct source_name from marts.kernel_shares) as profiles
-    inner join staging.runs
-        on profiles.source_name = runs.name
-        or starts_with(profiles.source_name, nullif(runs.name, '') || '_')
-        or starts_with(profiles.source_name, runs.run_id)
+        sources.source_name
+    from sources
+    inner join staging.runs on sources.of_run = runs.run_id or starts_with(sources.source_name, runs.run_id || '_')
+    union
+    select
+        any_value(runs.run_id),
+        sources.source_name
+    from sources
+    inner join staging.runs on sources.of_run = macros.kebab(runs.name) and coalesce(runs.started_at < sources.ingested_at, true)
+    where sources.of_run != ''
+    group by sources.source_name
+    having count(*) = 1
 ),
 
 measured as (

@@ -177,9 +177,9 @@ func wantedValue(command *cli.Command, name string) string {
 	switch flagOf(command, name).(type) {
 	case *cli.DurationFlag:
 		return "not a duration"
-	case *cli.IntFlag, *cli.Int64Flag, *cli.Uint64Flag:
+	case *cli.IntFlag, *cli.Int64Flag, *cli.Uint64Flag, *cli.IntSliceFlag, *cli.Int64SliceFlag:
 		return "not a whole number"
-	case *cli.Float64Flag:
+	case *cli.Float64Flag, *cli.Float64SliceFlag:
 		return "not a number"
 	case *cli.BoolFlag:
 		return "takes no value"

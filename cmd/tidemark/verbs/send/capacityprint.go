@@ -124,11 +124,7 @@ func (s *search) sentence(a capacity.Answer) string {
 			}
 		}
 		text += binds
-		if a.Confirmed != nil {
-			text += map[bool]string{true: "; confirmed by a run at the low end", false: "; NOT confirmed: the run at the low end missed"}[*a.Confirmed]
-		} else if s.isLive() && s.question.Confirm {
-			text += "; not confirmed: the last run could not tell"
-		}
+		text += s.confirmation(a)
 		if a.IsWeak {
 			text += "; weak: the model does not fit this server"
 		}
@@ -147,6 +143,24 @@ func (s *search) sentence(a capacity.Answer) string {
 		text += fmt.Sprintf("; about %s of load in all would be enough: --budget %.0fm goes on", loadTime(60**a.MinutesEnough), *a.MinutesEnough+1)
 	}
 	return text + "; " + origin + "."
+}
+
+// confirmation says whether the run at the low end confirmed the answer, and what it showed where it did not.
+func (s *search) confirmation(a capacity.Answer) string {
+	switch {
+	case a.Confirmed == nil && !(s.isLive() && s.question.Confirm):
+		return ""
+	case a.Confirmed != nil && *a.Confirmed:
+		return "; confirmed by a run at the low end"
+	case len(a.Table) == 0:
+		return "; not confirmed"
+	}
+	last := a.Table[len(a.Table)-1]
+	showed := fmt.Sprintf("the last run, at %s requests/s, missed %s in %.2f %% of its requests", show.Figures(last.RatePerS), last.Objective, 100*last.MissedRatio)
+	if a.Confirmed == nil {
+		return "; not confirmed: " + showed + ", which cannot tell"
+	}
+	return "; NOT confirmed: " + showed
 }
 
 // rateAt is what a multiple of the window sends, requests/s.

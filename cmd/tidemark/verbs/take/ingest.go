@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -103,7 +104,7 @@ func (f *ingestFlags) run() error {
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
 		}
-		runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
+		runs, err := f.namedRuns(ctx, w, paths)
 		if err != nil {
 			return err
 		}
@@ -121,11 +122,47 @@ func (f *ingestFlags) run() error {
 		if err == nil {
 			err = f.joinSteps(ctx, w, results, runs)
 		}
+		if err == nil {
+			err = f.tellProfiles(ctx, w, results)
+		}
 		if err != nil || f.environment == "" {
 			return err
 		}
 		return nameDeployment(ctx, &f.Call, w, results, environment)
 	})
+}
+
+// namedRuns are the ids of --run. One that no run has is refused, unless a path brings that run.
+func (f *ingestFlags) namedRuns(ctx context.Context, w *warehouse.Warehouse, paths []string) ([]string, error) {
+	runs, err := analysis.RunIDs(ctx, w.DB(), f.ofRun.Value())
+	for _, run := range runs {
+		if err == nil && !slices.ContainsFunc(paths, func(path string) bool { return filepath.Base(path) == run }) {
+			err = analysis.RefuseUnknownRun(ctx, w.DB(), run)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ingest: --run: %w", err)
+	}
+	return runs, nil
+}
+
+// tellProfiles says whose the profiles of kernels are by their names.
+func (f *ingestFlags) tellProfiles(ctx context.Context, w *warehouse.Warehouse, results []ingest.Result) error {
+	for _, r := range results {
+		if r.Format != "nsys" {
+			continue
+		}
+		run, err := analysis.RunOfProfile(ctx, w.DB(), r.Name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("ingest: %w", err)
+		case run != "":
+			f.Tell("%s is the profile of run %s", r.Name, run)
+		default:
+			f.Tell("%s is the profile of no run: none is named so, or several are; ingest FILE --run RUN makes it that run's", r.Name)
+		}
+	}
+	return nil
 }
 
 // joinSteps gives the steps of the logs, which are those of the runs' servers, to the runs of --run.
@@ -140,7 +177,7 @@ func (f *ingestFlags) joinSteps(ctx context.Context, w *warehouse.Warehouse, res
 		}
 		for _, r := range results {
 			if r.Format == "nsys" && !strings.HasPrefix(r.Name, runs[0]) {
-				f.Tell("%s keeps its name, and belongs to a run of that name alone; to give it to %s: tidemark warehouse purge %s, and ingest it again", r.Name, runs[0], escape.Shell(r.Name))
+				f.Tell("%s keeps its name; to give it to %s: tidemark warehouse purge %s, and ingest it again", r.Name, runs[0], escape.Shell(r.Name))
 			}
 		}
 		if len(logs) == 0 {
