@@ -81,6 +81,7 @@ from (select macros.backlog_requests($1::double, $2::double, $3::double) as requ
 // waits that come out if the recorded requests are served one by one.
 type MeasuredQueue struct {
 	Stage    string // "prefill": one prompt after the other; "slots": answers in a batch
+	Address  string // of a run's several, the one that most of these requests were sent to: the queue is of its requests alone
 	Load     queueing.Load
 	Requests int
 	Served   queueing.Served // the same requests, served event by event
@@ -93,12 +94,22 @@ const prefillStage = "prefill"
 // slotStage has as many servers as sequences run at once. Service is from the start of the prefill to the last token.
 const slotStage = "slots"
 
-// QueuesOfRun gives both stages of a run. A run whose hardware is not known is an error, because service times are predicted.
+// QueuesOfRun gives both stages of a run, of its own model: of several servers those of the one that got most requests. A run whose hardware is not known is
+// an error, because service times are predicted.
 func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue, error) {
 	var servers sql.NullInt64
-	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers)
+	var address string
+	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers, &address)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	var unmodelled sql.NullString
+	if err := db.QueryRowContext(ctx, "select unmodelled from staging.runs where run_id = ?", runID).Scan(&unmodelled); err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	if unmodelled.Valid {
+		return nil, hint.Errorf("run %s: its server runs with %s, which is not modelled, so the time of a prompt is not known", runID, unmodelled.String).
+			Hint("give --arrival-rate and --service-time")
 	}
 	if !servers.Valid {
 		return nil, hint.Errorf("run %s: what it ran on is not known, so the time of a prompt is not known either", runID).
@@ -116,21 +127,43 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", runID, err)
 		}
+		queues[i].Address = address
 	}
 	return queues, nil
 }
 
+// busiestAddress is the server that got most of the requests of a run's own model.
+const busiestAddress = `(
+    select max({'requests': requests, 'address': address}).address
+    from (
+        select
+            coalesce(endpoint, '') as address,
+            count(*) as requests
+        from staging.requests
+        where run_id = $1
+            and is_success
+            and not is_warm_up
+            and not is_unpredicted
+        group by all
+    )
+)`
+
 // slotsQuery counts the sequences that both the engine's limit and its KV cache allow, at the run's mean context. A sequence decodes with
 // half of its answer there on average.
 const slotsQuery = `
-select least(deployments.max_num_seqs, floor(macros.kv_capacity_tokens(deployments) / mean.tokens))::bigint as servers
+select
+    least(deployments.max_num_seqs, floor(macros.kv_capacity_tokens(deployments) / mean.tokens))::bigint as servers,
+    case when mean.addresses > 1 then ` + busiestAddress + ` else '' end
 from staging.deployments
 cross join (
-    select avg(input_tokens + output_tokens / 2e0) as tokens
+    select
+        avg(input_tokens + output_tokens / 2e0) as tokens,
+        count(distinct coalesce(endpoint, '')) as addresses
     from staging.requests
     where run_id = $1
         and is_success
         and not is_warm_up
+        and not is_unpredicted
 ) as mean
 where deployments.run_id = $1
     and servers > 0`
@@ -154,23 +187,27 @@ from (
         requests.last_token_s - requests.first_token_s as decode_s
     from staging.requests
     inner join staging.deployments on deployments.run_id = requests.run_id
-    where requests.run_id = ?
+    where requests.run_id = $1
         and requests.is_success
         and not requests.is_warm_up
+        and not requests.is_unpredicted
+        and coalesce(requests.endpoint, '') = ` + busiestAddress + `
 ) as prompts
 order by
     prompts.sent_s,
     prompts.seq`
 
 // RoomOfRun says what a run's GPUs have room for, and how long prompts wait by a queue's formula beside what was measured: two sentences; none where the
-// deployment is not known. The second is left out where prompts come faster than the formula can serve them, or too few came.
+// deployment is not known. The second is of the same queue as QueuesOfRun's, and left out where prompts come faster than the formula can serve them, or
+// fewer than 20 came.
 func RoomOfRun(ctx context.Context, db *sql.DB, runID string) (sentences []string, err error) {
-	table, err := ask(ctx, db, `
+	var room sql.NullString
+	var isQueue bool
+	err = db.QueryRowContext(ctx, `
 with means as (
     select
         avg(input_tokens + output_tokens / 2e0) as tokens,
-        count(*) / nullif(max(sent_s) - min(sent_s), 0) as rate_per_s,
-        count(distinct coalesce(endpoint, '')) as servers
+        count(*) >= 20 and max(sent_s) > min(sent_s) as is_queue
     from staging.requests
     where run_id = $1
         and is_success
@@ -183,51 +220,52 @@ rooms as (
         d.max_num_seqs as most,
         floor(macros.kv_capacity_tokens(d)) as kv_tokens,
         means.tokens,
+        means.is_queue,
         floor(macros.fitting_requests(d, macros.kv_free_bytes(d), means.tokens, 0)) as fitting
     from staging.deployments
     cross join means
     where run_id = $1
-),
-
-prompts as (
-    select
-        means.rate_per_s / means.servers as rate_per_s,
-        avg(prompt_s) as service_s,
-        stddev_pop(prompt_s) / avg(prompt_s) as cv,
-        avg(place_wait_s + prompt_wait_s) as in_order_s,
-        avg(ttft_s - request_s - prompt_s - steps_s) as measured_s
-    from marts.ttft_gap
-    cross join means
-    where run_id = $1
-        and prompt_s > 0
-    group by means.rate_per_s, means.servers
-    having count(*) >= 20
-),
-
-waits as (
-    select
-        *,
-        macros.pollaczek_khinchine_s(rate_per_s, service_s, cv) as formula_s
-    from prompts
 )
 
-select unnest([
-    (select 'one replica has room for ' || macros.count_text(kv_tokens) || ' tokens of KV cache: ' || macros.count_text(least(most, fitting))
-        || ' requests at once of ' || macros.count_text(round(tokens)) || ' tokens (prompt and half of the answer, the mean of this run), limited by '
-        || case when fitting < most then 'the KV cache' else 'max_num_seqs ' || macros.count_text(most) end
-    from rooms where kv_tokens > 0),
-    (select 'by the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits '
-        || macros.duration_text(formula_s) || ' in the mean, at a utilization of ' || macros.percent_text(rate_per_s * service_s)
-        || '; in the order that they came in, ' || macros.duration_text(in_order_s) || '; measured '
-        || case when measured_s > 0 then macros.duration_text(measured_s) else 'nothing' end || ' beyond the predicted work of the prompt itself'
-    from waits where formula_s is not null)
-]) as sentence`, runID)
-	for _, row := range table.Rows {
-		if text, is := row[0].(string); is {
-			sentences = append(sentences, text)
-		}
+select
+    'one replica has room for ' || macros.count_text(kv_tokens) || ' tokens of KV cache: ' || macros.count_text(least(most, fitting))
+    || ' requests at once of ' || macros.count_text(round(tokens)) || ' tokens (prompt and half of the answer, the mean of this run), limited by '
+    || case when fitting < most then 'the KV cache' else 'max_num_seqs ' || macros.count_text(most) end,
+    is_queue
+from rooms
+where kv_tokens > 0`, runID).Scan(&room, &isQueue)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !room.Valid {
+		return nil, nil
 	}
-	return sentences, err
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	sentences = append(sentences, room.String)
+	if !isQueue {
+		return sentences, nil
+	}
+	prompts, err := measured(ctx, db, prefillStage, 1, fmt.Sprintf(servicesOfRun, "prompts.prompt_s"), runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	var wait sql.NullString
+	load := prompts.Load
+	err = db.QueryRowContext(ctx, `
+select
+    'by the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits '
+    || macros.duration_text(macros.pollaczek_khinchine_s($2::double, $3::double, $4::double)) || ' in the mean, at a utilization of '
+    || macros.percent_text($2::double * $3::double) || '; at the instants at which they came it is ' || macros.duration_text($5::double)
+    || '; measured, with the step that was under way, '
+    || case when measured_s > 0 then macros.duration_text(measured_s) else 'nothing' end || ' beyond the predicted work of the prompt itself'
+from (select avg(ttft_s - request_s - prompt_s - steps_s) as measured_s from marts.ttft_gap where run_id = $1 and prompt_s > 0)`,
+		runID, load.RatePerS, load.ServiceS, load.ServiceCV, prompts.Served.MeanWaitS).Scan(&wait)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	if wait.Valid {
+		sentences = append(sentences, wait.String)
+	}
+	return sentences, nil
 }
 
 // QueueOfSource is the prefill stage of a trace replayed on a deployment. There are no slots, because a trace does not say how long an

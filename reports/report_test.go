@@ -279,8 +279,8 @@ values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10
 	for _, text := range []string{"2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "<p>0.0982 output tokens per joule (0.0937 to 0.103, 90 % interval of batch means), 10.2 J a token: 78.6/s at 800 W of all GPUs, from 437",
 		"A request takes ", "prompt tokens that were computed",
 		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile with GPUs_cuda_gpu_kern_sum, which is named after this run",
-		"kernels of with GPUs_cuda_gpu_kern_sum: attention 75.0 % (predicted ", "so that the steady part of the run (from ",
-		"What fits, and how long prompts wait by a formula", "one replica has room for ", "by the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits "} {
+		"Kernels of with GPUs_cuda_gpu_kern_sum: attention 75.0 % (predicted ", "so that the steady part of the run (from ",
+		"What fits, and how long prompts wait by a formula", "One replica has room for ", "By the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits "} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
 		}

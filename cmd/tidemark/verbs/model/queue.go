@@ -375,6 +375,9 @@ func printStages(c *kit.Call, table analysis.Table, queues []analysis.MeasuredQu
 			c.Gap()
 		}
 		load := queue.Load
+		if queue.Address != "" && i == 0 {
+			c.Remark("Of the requests to %s, the address that got most of the run's own model.", queue.Address)
+		}
 		c.Remark("%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, kit.Whole(float64(queue.Requests)),
 			show.Figures(load.RatePerS), show.Figures(load.ArrivalCV), show.Duration(load.ServiceS), show.Figures(load.ServiceCV), load.Servers, show.Figures(load.Utilization()))
 		c.Gap()
