@@ -55,7 +55,7 @@ func (f *serverFit) solve(ctx context.Context) (err error) {
 		return err
 	}
 	f.after = f.before
-	if err := f.settle(ctx); err != nil {
+	if err := f.settleAnew(ctx); err != nil {
 		return err
 	}
 	var told []int
@@ -81,12 +81,36 @@ func (f *serverFit) solve(ctx context.Context) (err error) {
 	return f.settle(ctx)
 }
 
+// settleAnew settles, and where much is left begins again as if there were no misfit but the tolerances: constants that are far away look like noise
+// at first, in which priors count for more than the runs.
+func (f *serverFit) settleAnew(ctx context.Context) error {
+	if err := f.settle(ctx); err != nil {
+		return err
+	}
+	off := figureError(f.after).Median
+	if off <= leastOff {
+		return nil
+	}
+	first := *f
+	f.at, f.after, f.covariance, f.scale, f.worth = make([]float64, len(f.free)), f.before, nil, [len(playedFigures)]float64{1, 1, 1, 1, 1}, 1
+	if err := f.move(ctx); err != nil {
+		return err
+	}
+	if err := f.settle(ctx); err != nil {
+		return err
+	}
+	if figureError(f.after).Median > off {
+		*f = first
+	}
+	return nil
+}
+
 // settle moves the constants and looks how well they explain the runs, in turns, until neither changes much. Where the ends of the intervals
 // show a deeper valley, it goes on from there.
 func (f *serverFit) settle(ctx context.Context) error {
 	for range 4 {
 		f.rescale()
-		for range 4 {
+		for range 30 {
 			if err := f.move(ctx); err != nil {
 				return err
 			}
@@ -281,6 +305,18 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
+// strain is how many times as far as their priors let expect the constants went, 1 at least. Then the priors are too near by so much, and what they
+// alone tell of how a deviation is shared among constants is as uncertain.
+func (f *serverFit) strain() float64 {
+	squares, told := 0.0, 0.0
+	for a, i := range f.free {
+		variance := serverConstants[i].spread * serverConstants[i].spread
+		squares += f.at[a] * f.at[a] / variance
+		told += max(0, 1-f.covariance[a][a]/variance)
+	}
+	return math.Sqrt(max(1, squares/max(1, told)))
+}
+
 // way is how the logarithm of a constant goes with what is free: with its own, and with how slow all of the engine is.
 func (f *serverFit) way(place int) []float64 {
 	way := make([]float64, len(f.free))
@@ -304,6 +340,7 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 		grown         float64
 	}
 	best, ends, loss := make([]place, len(f.known)), make([][2]float64, len(f.known)), f.loss(f.after, f.at)
+	strain := f.strain()
 	err = parallel.Do(len(f.known), func(n int) error {
 		way := f.way(f.known[n])
 		along := times(f.covariance, way)
@@ -315,9 +352,10 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 		for a, i := range f.free {
 			prior += way[a] * way[a] * serverConstants[i].spread * serverConstants[i].spread
 		}
-		furthest := spreads90 * max(1, math.Sqrt(prior)/deviation)
+		far := spreads90 * strain
+		furthest := far * max(1, math.Sqrt(prior)/deviation)
 		for side, sign := range []float64{-1, 1} {
-			for away := spreads90; ; away = min(1.5*away, furthest) {
+			for away := far; ; away = min(1.5*away, furthest) {
 				ends[n][side] = dot(way, f.at) + sign*away*deviation
 				at := slices.Clone(f.at)
 				for a := range at {
@@ -331,7 +369,7 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 				if grown < min(-1, best[n].grown) {
 					best[n] = place{at, residuals, grown}
 				}
-				if grown >= spreads90*spreads90 || away == furthest {
+				if grown >= far*far || away == furthest {
 					break
 				}
 			}

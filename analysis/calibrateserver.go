@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -186,7 +187,10 @@ func CalibrateServer(ctx context.Context, db *sql.DB, runs []string, now time.Ti
 	c.Weight = float64(len(fit.before))
 	c.Before, c.After = figureError(fit.before), figureError(fit.after)
 	c.Constants = fit.constants(read)
-	c.Warnings = append(c.Warnings, fit.unplayable()...)
+	c.Warnings = append(append(c.Warnings, fit.unlikely()...), fit.unplayable()...)
+	if c.After.Median > leastOff {
+		c.Warnings = append(c.Warnings, fmt.Sprintf(`with these constants the model is still off by %.0f %% of these runs (median), and so are predictions: ask "tidemark diagnose" what is wrong, and calibrate again`, 100*c.After.Median))
+	}
 	if c.After.Median > mostOff {
 		return c, hint.Errorf("calibrate: at its best the model is off by %.0f %% of these runs (median): no constant describes what is wrong", 100*c.After.Median).
 			Hint(`ask "tidemark diagnose", and see whether the run's GPU, model and formats are the server's`)
@@ -398,6 +402,22 @@ func (f *serverFit) unplayable() (all []string) {
 			if off := math.Expm1(r * playedFigures[figure.k].tolerance); math.Abs(off) > leastOff && math.Abs(r) > 2.5*f.scale[figure.k] {
 				all = append(all, fmt.Sprintf("what the law cannot play: %s: its %s comes out %+.0f %% off", class, figure.name, 100*off))
 			}
+		}
+	}
+	return all
+}
+
+// mostSpreads is how many spreads of its prior a constant may go without a word.
+const mostSpreads = 2.5
+
+// unlikely names what went further than constants of servers differ. What only the priors tell apart is then hardly told: most of all which constants
+// make all of the engine slower.
+func (f *serverFit) unlikely() (all []string) {
+	for a, i := range f.free {
+		of := serverConstants[i]
+		if away := math.Abs(f.at[a]) / of.spread; away > mostSpreads {
+			all = append(all, fmt.Sprintf(`%s: %.2f times what it was is %.1f spreads away, and which constants it is these runs may not tell; see whether the run's GPU, model and formats are the server's, and ask "tidemark diagnose" what is wrong`,
+				cmp.Or(of.name, "the time of all of the engine"), math.Exp(f.at[a]), away))
 		}
 	}
 	return all

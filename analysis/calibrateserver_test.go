@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	vllm "tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
@@ -57,6 +58,34 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	}
 	if c.Before.Median < 0.03 || c.After.Median > 0.01 {
 		t.Errorf("off by %.3f before and %.3f after; want more than 0.03 and less than 0.01", c.Before.Median, c.After.Median)
+	}
+}
+
+// A GPU whose memory is much slower than that of the one that was named: a few short bursts cannot tell which constants it is, and say so, but times
+// per token come out, and the interval of the weights holds the truth.
+func TestAMuchSlowerMemoryIsFittedToTheEnd(t *testing.T) {
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0", MaxNumSeqs: 8, MaxModelLen: 256}
+	for _, slower := range []float64{2200.0 / 3350, 0.5} {
+		w := open(t)
+		requests, _, err := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t).CalibrationPlan(t.Context(), 3*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth := map[string]float64{"weight_bandwidth_ratio": slower, "kv_bandwidth_ratio": slower}
+		settings := rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true, Noise: vllm.Noise{StepSD: 0.03, Seed: 1}}
+		warehousetest.Put(t, w, manifest("slow", d, len(requests), `"is_simulated": false`), playedRows(t, "slow", settings, requests))
+		c := must.Get(analysis.CalibrateServer(t.Context(), w.DB(), []string{"slow"}, someDay))(t)
+		if c.Before.Median < 0.25 || c.After.Median > 0.02 {
+			t.Errorf("%.2f: off by %.3f before and %.3f after; want 0.25 at least and 0.02 at most", slower, c.Before.Median, c.After.Median)
+		}
+		if !strings.Contains(strings.Join(c.Warnings, "\n"), "see whether the run's GPU") {
+			t.Errorf("%.2f: no word of how unlikely that is: %q", slower, c.Warnings)
+		}
+		for _, one := range c.Constants {
+			if want := slower * one.Before; one.Name == "weight_bandwidth_ratio" && (want < one.Low || want > one.High) {
+				t.Errorf("%s: truly %.3f, the interval is %.3f to %.3f", one.Name, want, one.Low, one.High)
+			}
+		}
 	}
 }
 
