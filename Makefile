@@ -35,7 +35,7 @@ demo: build ## the whole journey on what is built in: trace, simulated vLLM, rep
 test: $(EMPTY) ## every test that needs Go and a C compiler alone
 	@echo "make test: the tests of all $$($(GO) list -tags $(TAGS) ./... | wc -l) packages, with Go and a C compiler alone: about ten minutes on two cores; longer the first time, when modules are downloaded and DuckDB is linked"
 	@test -d "$${TIDEMARK_SHARED:-../shared}/traces" || echo "LEFT OUT: checks on real traces; say where they are in TIDEMARK_SHARED"
-	$(GO) test -tags $(TAGS) $(LEAN) -timeout 25m ./...
+	$(GO) test -tags $(TAGS) $(LEAN) -timeout 40m ./...
 
 lint: $(EMPTY) ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
