@@ -18,6 +18,9 @@ type Window struct {
 	Distance    float64 // the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths from the whole trace's; 0 is the same
 }
 
+// TimesBusiest is a rate, requests per second, as a multiple of BusiestPerS.
+func (w Window) TimesBusiest(perS float64) float64 { return perS / w.BusiestPerS }
+
 // Length is how long the window is.
 func (w Window) Length() time.Duration { return w.Until - w.From }
 

@@ -92,7 +92,7 @@ func (s *search) sentence(a capacity.Answer) string {
 			return show.Figures(*scale) + " in flight"
 		case rate != nil && s.window.BusiestPerS > 0:
 			return fmt.Sprintf("%s times the sessions that begin in the window, %s times its %s requests/s: %s requests/s", show.Figures(*scale),
-				show.Figures(*rate/s.window.BusiestPerS), show.Figures(s.window.BusiestPerS), show.Figures(*rate))
+				show.Figures(s.window.TimesBusiest(*rate)), show.Figures(s.window.BusiestPerS), show.Figures(*rate))
 		case rate != nil:
 			return fmt.Sprintf("%s times the window's traffic, %s requests/s", show.Figures(*scale), show.Figures(*rate))
 		}
