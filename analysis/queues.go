@@ -103,15 +103,14 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("run %s: %w", runID, err)
 	}
-	var unmodelled sql.NullString
-	if err := db.QueryRowContext(ctx, "select unmodelled from staging.runs where run_id = ?", runID).Scan(&unmodelled); err != nil {
-		return nil, fmt.Errorf("run %s: %w", runID, err)
-	}
-	if unmodelled.Valid {
-		return nil, hint.Errorf("run %s: its server runs with %s, which is not modelled, so the time of a prompt is not known", runID, unmodelled.String).
-			Hint("give --arrival-rate and --service-time")
-	}
 	if !servers.Valid {
+		why, err := unmodelledOf(ctx, db, runID)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", runID, err)
+		}
+		if why != "" {
+			return nil, hint.Errorf("run %s: %s, so the time of a prompt is not known", runID, why).Hint("give --arrival-rate and --service-time")
+		}
 		return nil, hint.Errorf("run %s: what it ran on is not known, so the time of a prompt is not known either", runID).
 			Hint("send it again with --gpu and --catalog-model, or give --arrival-rate and --service-time")
 	}
@@ -255,8 +254,11 @@ select
     'by the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits '
     || macros.duration_text(macros.pollaczek_khinchine_s($2::double, $3::double, $4::double)) || ' in the mean, at a utilization of '
     || macros.percent_text($2::double * $3::double) || '; at the instants at which they came it is ' || macros.duration_text($5::double)
-    || '; measured, with the step that was under way, '
-    || case when measured_s > 0 then macros.duration_text(measured_s) else 'nothing' end || ' beyond the predicted work of the prompt itself'
+    || coalesce(
+        '; measured, with the step that was under way, ' || case when measured_s <= 0 then 'nothing' else macros.duration_text(measured_s) end
+        || ' beyond the predicted work of the prompt itself',
+        ''
+    )
 from (select avg(ttft_s - request_s - prompt_s - steps_s) as measured_s from marts.ttft_gap where run_id = $1 and prompt_s > 0)`,
 		runID, load.RatePerS, load.ServiceS, load.ServiceCV, prompts.Served.MeanWaitS).Scan(&wait)
 	if err != nil {

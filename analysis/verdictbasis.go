@@ -108,12 +108,16 @@ inner join staging.runs on runs.run_id = models.run_id and runs.served_model <> 
 where models.run_id = ?`, v.RunID).Scan(&v.PredictedModel, &v.OtherModels)
 }
 
+// unmodelledOf says what the server of a run runs with that no model has; empty: nothing.
+func unmodelledOf(ctx context.Context, db *sql.DB, run string) (why string, err error) {
+	err = db.QueryRowContext(ctx, "select coalesce('its server runs with ' || unmodelled || ', which is not modelled', '') from staging.runs where run_id = ?", run).Scan(&why)
+	return why, err
+}
+
 // unknownOfRun names what the model lacks: what the server of a run runs with, or a GPU, model or format. It is empty if it has all of them.
 func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
-	var unmodelled sql.NullString
-	err := db.QueryRowContext(ctx, "select unmodelled from staging.runs where run_id = ?", run).Scan(&unmodelled)
-	if err != nil || unmodelled.Valid {
-		return fmt.Sprintf("its server runs with %s, which is not modelled", unmodelled.String), err
+	if why, err := unmodelledOf(ctx, db, run); err != nil || why != "" {
+		return why, err
 	}
 	var t RunTraffic
 	if err := t.readManifest(ctx, db, run); err != nil {

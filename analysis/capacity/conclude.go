@@ -111,7 +111,7 @@ func (s *search) confirmed(e *estimate, confirmed *bool) *Answer {
 func (q *Question) isPlainlyBeyond(r *Run) bool {
 	for j, o := range q.Objectives {
 		misses := float64(r.reading.tallies[j].misses)
-		if o.Metric != metric.FailureRatio && o.Quantile > 0 && misses-1.645*math.Sqrt(misses) > o.allowed()*float64(r.reading.tallies[j].n) {
+		if o.Metric != metric.FailureRatio && o.Quantile > 0 && misses-twoSided*math.Sqrt(misses) > o.allowed()*float64(r.reading.tallies[j].n) {
 			return true
 		}
 	}

@@ -168,8 +168,8 @@ func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
 	}
 	of.gain = max(of.gain, 0.3)
 	of.ln = middle - of.gain*(of.k-float64(node)*speedStep)
-	half := math.Hypot(regression.StudentT95(of.freedom)*of.se*of.gain, 1.645*at[0].noise)
-	of.noise = 1.645 * at[0].noise
+	half := math.Hypot(regression.StudentT95(of.freedom)*of.se*of.gain, twoSided*at[0].noise)
+	of.noise = twoSided * at[0].noise
 	of.low, of.high = of.ln-half, of.ln+half
 	if !isFinite(middle) { // one end may be inside although the middle is not, where the speed is that uncertain
 		width := regression.StudentT95(of.freedom) * of.se

@@ -11,8 +11,11 @@ import (
 // MostScale is the largest multiple that a curve may be asked about: it looks a little beyond, and plans are made at most 1,000 times as dense.
 const MostScale = 750
 
+// twoSided standard errors are half a 90 % interval.
+const twoSided = 1.645
+
 // halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
-func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
+func halfOf(l limit) float64 { return twoSided*l.noise + curveStep/10 }
 
 // Rehearse finds the limit of the twin, without a server. Where the seeds leave more than the asked precision, more are played. The interval is that of the draws and, where the twin's band is known, of how far a
 // real server may be from it: the limits of servers that are as much slower and faster.

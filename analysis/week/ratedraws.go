@@ -117,7 +117,7 @@ func strata(rnd *rand.Rand, n int) []float64 {
 // within is the length at a share of a cell's width. A cell holds the lengths above its first bound up to its second.
 func within(cell [2]float64, share float64) int {
 	width := max(int(cell[1])-int(cell[0]), 1)
-	return int(cell[0]) + 1 + min(int(share*float64(width)), width-1)
+	return int(cell[0]) + 1 + max(0, min(int(share*float64(width)), width-1))
 }
 
 func (r *ratesHour) hasLengths() bool {

@@ -185,20 +185,17 @@ func (s *search) ready() error {
 // makeTwin asks the catalogue for the twin of a named deployment, with the constants that the warehouse has for it now.
 func (s *search) makeTwin(ctx context.Context, w *warehouse.Warehouse, named deployment.Deployment) (err error) {
 	var engine engine.Config
-	if s.named, engine, err = engineOf(ctx, w, named); err != nil {
+	if s.cost, engine, err = engineOf(ctx, w, named); err != nil {
 		return err
 	}
+	s.named = s.cost.Deployment
 	twin := &s.question.Twin
 	if twin.Band, err = analysis.ServerBand(ctx, w.DB(), s.named); err != nil {
 		return err
 	}
 	twin.Engine, twin.StepTime = engine, capacity.ShiftedSteps(engine.StepTime)
 	twin.Engine.MaxModelLen = analysis.LongestOf(engine, s.named)
-	if !s.isLive() {
-		return nil
-	}
-	s.cost, err = analysis.LoadStepCost(ctx, w.DB(), s.named)
-	return err
+	return nil
 }
 
 // readWindow cuts the window that is asked about.

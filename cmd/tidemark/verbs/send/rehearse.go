@@ -149,7 +149,9 @@ type readyRehearsal struct {
 // prepareRehearsal draws the plan and asks for the step cost while the warehouse is open once.
 func (f *rehearseFlags) prepareRehearsal(what string) (r readyRehearsal, err error) {
 	path, drop, err := f.PlanFor(what, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		r.deployment, r.settings.Engine, err = engineOf(ctx, w, f.Said)
+		var cost analysis.StepCost
+		cost, r.settings.Engine, err = engineOf(ctx, w, f.Said)
+		r.deployment = cost.Deployment
 		return err
 	})
 	if err != nil {

@@ -144,28 +144,29 @@ const simulatedVersion = "0.32.0"
 func SimulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
 	err := kit.InCatalogue(ctx, func(w *warehouse.Warehouse) (err error) {
-		if d, config.Config, err = engineOf(ctx, w, d); err != nil {
+		var cost analysis.StepCost
+		if cost, config.Config, err = engineOf(ctx, w, d); err != nil {
 			return err
 		}
-		config.Simulates, err = asMap(d)
+		config.Simulates, err = asMap(cost.Deployment)
 		return err
 	})
 	return config, err
 }
 
-// engineOf is the engine of one server as the warehouse's catalogue and calibrations have it.
-func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, engine.Config, error) {
+// engineOf is the engine of one server as the warehouse's catalogue and calibrations have it, with the cost of its steps, which has the deployment in the
+// catalogue's names.
+func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (analysis.StepCost, engine.Config, error) {
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
 	if err != nil {
-		return d, engine.Config{}, err
+		return cost, engine.Config{}, err
 	}
-	d = cost.Deployment
 	config := cost.Engine()
-	config.Model, config.Version = d.ModelName(), d.EngineVersion
-	return d, config, nil
+	config.Model, config.Version = cost.Deployment.ModelName(), cost.Deployment.EngineVersion
+	return cost, config, nil
 }
 
 // asMap is the deployment under the names that a run's environment uses.
