@@ -104,11 +104,15 @@ kernel-curves: ## the built-in kernel times, thinned anew from the tables in TID
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/proof/realvllm/setup.sh
-	$(GO) test -tags "$(TAGS) vllm" ./internal/proof/realvllm -skip TestCapacity -count=1 -v -timeout 30m
+	$(GO) test -tags "$(TAGS) vllm" ./internal/proof/realvllm -skip "TestCapacity|TestTune" -count=1 -v -timeout 30m
 
 vllm-capacity: ## the capacity of that vLLM, held to runs outside of its interval: docs/coverage.md says how it stands
 	./internal/proof/realvllm/setup.sh
 	$(GO) test -tags "$(TAGS) vllm" ./internal/proof/realvllm -run TestCapacity -count=1 -v -timeout 30m
+
+vllm-tune: ## tune over two knobs of that vLLM, held to a grid of all nine settings (half an hour, on a machine that does nothing else)
+	./internal/proof/realvllm/setup.sh
+	$(GO) test -tags "$(TAGS) vllm" ./internal/proof/realvllm -run TestTune -count=1 -v -timeout 60m
 
 test-prometheus: $(EMPTY) ## collect against Debian's Prometheus (20 MB in the cache folder), which scrapes two simulated vLLM
 	./internal/proof/realprometheus/setup.sh $(CACHE)
@@ -151,7 +155,7 @@ ALONE        := test-vllm
 SERIES       := ./analysis ./analysis/capacity ./analysis/gate ./analysis/week/... ./ingest ./internal/engine ./internal/privacy ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus drift-weeks $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
-LONG_PROOFS  := vllm-capacity coverage-intervals capacity-coverage headroom-coverage tuning twelve-weeks soak
+LONG_PROOFS  := vllm-capacity vllm-tune coverage-intervals capacity-coverage headroom-coverage tuning twelve-weeks soak
 
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md docs/evidence.html
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
@@ -167,6 +171,7 @@ paths-test-prometheus    := ingest/collect internal/proof/realprometheus ingest/
 paths-drift-weeks        := analysis/changepoint analysis/week/changed.go analysis/week/steps.go internal/proof/drift docs/drift.md
 paths-test-vllm          := internal/proof/realvllm replay analysis/capacity ingest/runs
 paths-vllm-capacity      := internal/proof/realvllm analysis/capacity
+paths-vllm-tune          := internal/proof/realvllm analysis/tune
 paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
 paths-headroom-coverage  := analysis/week/fleet

@@ -188,6 +188,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 			union all
 			select 'guessed', 5, 'server', 's', unnest(['vllm:spec_decode_num_drafts_total', 'vllm:spec_decode_num_accepted_tokens_total']), '', unnest([100, 150])`,
 		`insert into raw.runs values ('draft', 1, '{"status": "done", "environment": null}')`,
+		`insert into raw.runs values ('on_a_cpu', 1, '{"status": "done", "environment": null, "effective": {"unmodelled": "a CPU (the law does not hold there)"}}')`,
 	}...)
 	for _, test := range []struct {
 		runs       []string
@@ -197,6 +198,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"short", "short"}, "run short: named twice", "once"},
 		{[]string{"simulated"}, "run simulated: measured on a simulated server", "only a real server"},
 		{[]string{"draft"}, "run draft: what it ran on is not known", "--gpu"},
+		{[]string{"on_a_cpu"}, "run on_a_cpu: its server runs with a CPU (the law does not hold there), which is not modelled", "without a prediction"},
 		{[]string{"nowhere"}, `run nowhere: the bandwidth model does not know what it ran on: no GPU named "X1"`, "catalogue"},
 		{[]string{"broken"}, "run broken: not to be used: the run stopped by itself: it does not say why", "tidemark runs broken"},
 		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},

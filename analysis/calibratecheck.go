@@ -59,6 +59,13 @@ func checkKind(ctx context.Context, db *sql.DB, run string) error {
 		return unknown(ctx, db, "run", run, knownRuns, "")
 	case err != nil:
 		return fmt.Errorf("run %s: %w", run, err)
+	}
+	why, err := unmodelledOf(ctx, db, run)
+	switch {
+	case err != nil:
+		return fmt.Errorf("run %s: %w", run, err)
+	case why != "":
+		return hint.Errorf("run %s: %s: there are no constants to fit", run, why).Hint("replay, search and report such a server without a prediction")
 	case isDraft:
 		return hint.Errorf("run %s: what it ran on is not known", run).
 			Hint("send it again with --gpu and --catalog-model, or --environment FILE")

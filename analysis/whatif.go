@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/replay/plan"
 )
 
 // What a workload would do on a deployment that nobody has rented yet. A Scenario's traffic is a mix of lengths (mix.go). One question to
@@ -33,8 +35,10 @@ type Scenario struct {
 	deployment.Deployment
 	Replicas int     // that share the traffic evenly; 0: one
 	Scale    float64 // of the mix's rate or clients; 0: 1
-	Mode     string  // of a rehearsal: open (the default) or sessions, whose later turns wait for answers
 	Mix      queueing.Mix
+
+	Plan   plan.Header   // of the traffic; its mode is open (the default) or sessions, whose later turns wait for answers
+	Window time.Duration // that its capacity is asked about, the busiest that resembles the whole; 0: all
 }
 
 // Range is a prediction with its 90 % band: nine in ten measurements should lie between Low and High.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"tidemark/analysis/capacity"
 	"tidemark/internal/deployment"
@@ -19,9 +18,6 @@ import (
 // The capacity of a row of what-if is the one that the verb capacity rehearses: of the busiest ten minutes that resemble the whole, with the same
 // draws, and with the same interval. Replicas are rehearsed together.
 
-// capacityWindow is how much of a trace is rehearsed, as the default of the verb capacity.
-const capacityWindow = 10 * time.Minute
-
 // mostFleet is the largest number of replicas that is rehearsed together; what needs more is scaled up from it.
 const mostFleet = 32
 
@@ -32,12 +28,11 @@ func (s Scenario) question(ctx context.Context, answers *Answers, settings rehea
 	if len(q.Objectives) == 0 {
 		return asked, false, nil
 	}
-	q.Mode = cmp.Or(s.Mode, "open")
-	window := capacity.BusiestWindow(requests, capacityWindow, q.Mode == "sessions")
-	if window.Until == 0 {
-		window = capacity.WholeWindow(requests, plan.Header{}, "open")
+	q.Mode = cmp.Or(s.Plan.Mode, "open")
+	var window capacity.Window
+	if q.Window, window, asked.caution = capacity.CutWindow(requests, s.Plan, q.Mode, s.Window); window.Until == 0 {
+		q.Window, window, asked.caution = capacity.CutWindow(requests, s.Plan, q.Mode, 0) // few requests are all asked about
 	}
-	q.Window, window, asked.caution = window.Cut(requests, q.Mode == "sessions")
 	q.Length, q.Seed = window.Length(), 1
 	q.MaxScale, q.IsBrief = capacity.MostScale, true
 	e := settings.Engine

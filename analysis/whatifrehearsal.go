@@ -117,7 +117,7 @@ func (s Scenario) rehearsed(ctx context.Context, db *sql.DB, choice MixChoice) (
 	r.Engine = cost.Engine()
 	r.Engine.EnablePrefixCaching = !choice.IsCold
 	r.Engine.MaxModelLen = r.Engine.KVBlocks * r.Engine.BlockSize
-	r.Replicas, r.Mode = max(s.Replicas, 1), s.Mode
+	r.Replicas, r.Mode = max(s.Replicas, 1), s.Plan.Mode
 	if clients := s.Mix.Clients * s.scale(); clients > 0 {
 		r.Mode, r.MaxConcurrency = "closed", max(1, int(math.Round(clients)))
 	}

@@ -73,6 +73,18 @@ func WholeWindow(requests []plan.Request, h plan.Header, mode string) Window {
 	return Window{Until: end, RatePerS: float64(len(requests)) / end.Seconds()}
 }
 
+// CutWindow is what of a plan is asked about: the busiest part, so long, that resembles the whole, or with a length of 0 all of it. Until is 0
+// where no part has enough requests. caution is of sessions that outlast it; empty: none.
+func CutWindow(all []plan.Request, h plan.Header, mode string, length time.Duration) (cut []plan.Request, w Window, caution string) {
+	if length == 0 {
+		return all, WholeWindow(all, h, mode), ""
+	}
+	if w = BusiestWindow(all, length, mode == "sessions"); w.Until == 0 {
+		return nil, w, ""
+	}
+	return w.Cut(all, mode == "sessions")
+}
+
 // mostUnlike is how far lengths of a window may be from the whole trace's, for it to stand for it.
 const mostUnlike = 0.1
 

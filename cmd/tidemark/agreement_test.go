@@ -43,12 +43,7 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 		}
 		for _, replicas := range []string{"1", "3"} {
 			on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b --replicas " + replicas
-			capacity, whatIf := ask("capacity --json "+on), ask("what-if --json "+on)
-			for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
-				if capacity[of] == nil || capacity[of] != whatIf[column] {
-					t.Errorf("%s on %s: %s of capacity is %v, %s of what-if %v", name, replicas, of, capacity[of], column, whatIf[column])
-				}
-			}
+			capacity := agreed(t, ask, on)
 			if name == "sessions" {
 				continue
 			}
@@ -60,4 +55,22 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 			}
 		}
 	}
+	// So it is of a part of the traffic.
+	whole := agreed(t, ask, "open.yaml --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b")
+	part := agreed(t, ask, "open.yaml --window 40s --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b")
+	if whole["rate_per_s"] == part["rate_per_s"] {
+		t.Errorf("%v requests/s of the whole minute and of its busiest 40 s", whole["rate_per_s"])
+	}
+}
+
+// agreed asks capacity and what-if, and is what capacity answers.
+func agreed(t *testing.T, ask func(command string) map[string]any, on string) map[string]any {
+	t.Helper()
+	capacity, whatIf := ask("capacity --json "+on), ask("what-if --json "+on)
+	for of, column := range map[string]string{"rate_per_s": "capacity_per_s", "rate_low_per_s": "low_capacity_per_s", "rate_high_per_s": "high_capacity_per_s"} {
+		if capacity[of] == nil || capacity[of] != whatIf[column] {
+			t.Errorf("%s: %s of capacity is %v, %s of what-if %v", on, of, capacity[of], column, whatIf[column])
+		}
+	}
+	return capacity
 }

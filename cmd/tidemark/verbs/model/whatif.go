@@ -43,6 +43,7 @@ type whatIfFlags struct {
 	grid                             []string // the values of gridChanges
 	slo, measured, withoutClass      string
 	maxConcurrency, splitInputTokens int
+	window                           time.Duration
 	isRehearsed, isFormula, isCold   bool
 }
 
@@ -68,6 +69,7 @@ Example:
 func (f *whatIfFlags) ownFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: what keeps to them is then rehearsed, as by capacity", Destination: &f.slo},
+		send.WindowFlag(&f.window),
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate", Destination: &f.maxConcurrency, Action: kit.AtLeastOne[int]("max-concurrency")},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones", Destination: &f.splitInputTokens, Action: kit.AtLeastOne[int]("split-input-tokens")},
 		&cli.StringFlag{Name: "without-class", Usage: "rehearse with and without `CLASS`: how much longer it makes the p99 TTFT of all others", Destination: &f.withoutClass},
@@ -84,8 +86,8 @@ type traffic struct {
 	requests iter.Seq2[plan.Request, error]
 	run      *analysis.RunTraffic // nil: it is no run
 	clients  int
-	mode     string // that a plan was made for
-	sha256   string // of the source that it was planned from
+	plan     plan.Header
+	window   time.Duration // of it that a capacity is asked about; 0: all
 	runID    string
 }
 
@@ -111,6 +113,9 @@ func (f *whatIfFlags) run() error {
 		return hint.Misuse("what-if: --without-class names no class").Hint("write the class, or leave the flag out")
 	}
 	f.isRehearsed = f.isRehearsed || f.withoutClass != ""
+	if f.IsGiven("window") && (f.slo == "" || f.isFormula) {
+		return hint.Misuse("what-if: --window is what a capacity within an SLO is asked about, and none is rehearsed").Hint("name an SLO with --slo, without --formula")
+	}
 	if f.isRehearsed && f.isFormula {
 		asked := map[bool]string{true: "without-class", false: "rehearse"}[f.withoutClass != ""]
 		return hint.Misuse("what-if: --%s and --formula contradict each other", asked).Hint("leave one out")
@@ -118,7 +123,7 @@ func (f *whatIfFlags) run() error {
 	answers := &analysis.Answers{Asked: analysis.AskedCapacity{Verb: "what-if", Version: kit.Version}}
 	err = f.withTraffic(name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
 		_, noWarehouse := os.Stat(f.Warehouse)
-		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil && !w.IsOfOtherVersion(), cmp.Or(t.runID, t.name), t.sha256
+		answers.IsKept, answers.Asked.Source, answers.Asked.SourceSHA256 = noWarehouse == nil && !w.IsOfOtherVersion(), cmp.Or(t.runID, t.name), t.plan.SourceSHA256
 		rows, err := f.scenariosOf(ctx, w, t, grid, len(slo.Objectives) > 0)
 		if err != nil {
 			return err
@@ -223,7 +228,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 			return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 		}
 		return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
-			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, clients: run.MaxConcurrency})
+			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, window: f.window, clients: run.MaxConcurrency})
 		})
 	}
 	path, drop, err := f.PlanFor(name, nil)
@@ -235,9 +240,12 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 	if err != nil {
 		return err
 	}
-	t := traffic{name: name, requests: plan.Requests(), mode: plan.Header().Mode, sha256: plan.Header().SourceSHA256}
-	if header := plan.Header(); header.MeanRatePerS == 0 {
-		t.clients = header.MaxConcurrency
+	t := traffic{name: name, requests: plan.Requests(), plan: plan.Header()}
+	if t.plan.MeanRatePerS == 0 {
+		t.clients = t.plan.MaxConcurrency
+	}
+	if t.window, err = f.WindowLength(name, t.clients > 0 || f.maxConcurrency > 0, f.window); err != nil {
+		return err
 	}
 	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error { return use(ctx, w, t) })
 }
@@ -258,7 +266,7 @@ type whatIfRow struct {
 
 // scenariosOf are the base and the grid around it, for each pool.
 func (f *whatIfFlags) scenariosOf(ctx context.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
-	base := analysis.Scenario{Replicas: 1, Scale: 1, Mode: t.mode}
+	base := analysis.Scenario{Replicas: 1, Scale: 1, Plan: t.plan, Window: t.window}
 	if t.run != nil {
 		base.Deployment, base.Replicas = t.run.Deployment, t.run.Replicas
 	}

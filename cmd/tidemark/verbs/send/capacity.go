@@ -52,14 +52,6 @@ func CapacityCommand() *cli.Command {
 	f := &capacityFlags{}
 	choices := kit.Without(f.Choices.Flags(), "without-class", "speed", "thin", "thicken", "request-rate", "limit", "duration")
 	target := kit.Without(f.Target.Flags(), "warm-up", "name", "note", "on-dead")
-	aSecond := func(flag string) func(*cli.Context, time.Duration) error {
-		return func(_ *cli.Context, d time.Duration) error {
-			if d < time.Second {
-				return hint.Misuse("capacity: --%s %s: must be at least 1s", flag, d)
-			}
-			return nil
-		}
-	}
 	return &cli.Command{
 		Name:      "capacity",
 		Usage:     "how many times this traffic a server handles within an SLO",
@@ -77,7 +69,7 @@ Example:
     --base-url http://gpu1:8000 --model llama --gpu H100 \
     --catalog-model llama-3.1-8b`,
 		Flags: f.WarehouseFlags(slices.Concat([]cli.Flag{
-			&cli.DurationFlag{Name: "window", Usage: "ask about the busiest `10m` that resemble the whole; with --from or --until all of that part, unless it is given", Value: 10 * time.Minute, Destination: &f.length, Action: aSecond("window")},
+			WindowFlag(&f.length),
 			&cli.StringFlag{Name: "by", Usage: "make more traffic of whole `sessions`, or by speed", Value: "sessions", Destination: &f.by, Action: kit.OneOf("by", "sessions", "speed")},
 			&cli.DurationFlag{Name: "budget", Usage: "send load for `30m` at most, all runs together", Value: 30 * time.Minute, Destination: &f.budget, Action: aSecond("budget")},
 			&cli.StringFlag{Name: "precision", Usage: "stop when the interval is within `5%` of the answer", Value: "5%", Destination: &f.precision},

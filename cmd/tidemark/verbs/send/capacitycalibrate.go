@@ -20,7 +20,11 @@ func (s *search) calibrate() error {
 	if err != nil {
 		return err
 	}
-	s.Tell("calibration: %s in %s, to %s", show.Things(len(requests), "request", "requests"), show.Duration(takes.Round(time.Second).Seconds()), s.header.BaseURLs[0])
+	others := ""
+	if len(s.header.BaseURLs) > 1 {
+		others = "; the other servers are taken to be like it"
+	}
+	s.Tell("calibration: %s in %s, to %s%s", show.Things(len(requests), "request", "requests"), show.Duration(takes.Round(time.Second).Seconds()), s.header.BaseURLs[0], others)
 	if s.isDry {
 		return nil
 	}

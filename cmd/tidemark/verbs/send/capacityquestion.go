@@ -214,28 +214,26 @@ func (s *search) readWindow(path string) error {
 	}
 	q := &s.question
 	q.Mode = cmp.Or(s.Mode, s.plan.Mode, "open")
-	isWhole := plan.IsFile(s.what) || q.Mode == "closed"
-	if isWhole && s.IsGiven("window") {
-		return hint.Misuse("capacity: --window chooses a part of a trace; %s is taken as it is", s.what).Hint("leave it out where --mode closed or a plan says what is sent")
+	length, err := s.WindowLength(s.what, q.Mode == "closed", s.length)
+	if err != nil {
+		return err
 	}
-	isPart := s.From != "" || s.Until != ""
-	if isWhole || isPart && !s.IsGiven("window") {
-		q.Window, s.window = all, capacity.WholeWindow(all, s.plan, q.Mode)
-	} else {
-		if s.window = capacity.BusiestWindow(all, s.length, q.Mode == "sessions"); s.window.Until == 0 {
-			return hint.Misuse("capacity: no %s of %s has %d requests, and of sessions a beginning, which a window needs", show.Duration(s.length.Seconds()), s.what, capacity.FewestOfWindow).
-				Hint("a longer --window, or all of a part with --from and --until")
-		}
+	var caution string
+	q.Window, s.window, caution = capacity.CutWindow(all, s.plan, q.Mode, length)
+	if s.window.Until == 0 {
+		return hint.Misuse("capacity: no %s of %s has %d requests, and of sessions a beginning, which a window needs", show.Duration(length.Seconds()), s.what, capacity.FewestOfWindow).
+			Hint("a longer --window, or all of a part with --from and --until")
+	}
+	if caution != "" {
+		q.Remarks = append(q.Remarks, caution)
+	}
+	if length > 0 {
 		of := s.what
-		if isPart {
+		if s.From != "" || s.Until != "" {
 			of += " from --from"
 		}
 		s.Tell("window: +%s to +%s of %s, at %s requests/s the busiest %s that resembles the whole (lengths at most %.0f %% away)", s.window.From.Round(time.Second),
 			s.window.Until.Round(time.Second), of, show.Figures(s.window.RatePerS), show.Duration(s.window.Length().Seconds()), 100*s.window.Distance)
-		var caution string
-		if q.Window, s.window, caution = s.window.Cut(all, q.Mode == "sessions"); caution != "" {
-			q.Remarks = append(q.Remarks, caution)
-		}
 	}
 	if len(q.Window) == 0 {
 		return hint.Misuse("capacity: no session begins in the window").Hint("a longer --window, another with --from and --until, or a plan of \"tidemark plan\", which is taken whole")

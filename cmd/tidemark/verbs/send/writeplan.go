@@ -24,6 +24,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"tidemark/analysis"
 	"tidemark/analysis/workload"
 	"tidemark/internal/cli/kit"
@@ -39,6 +41,27 @@ import (
 type Planning struct {
 	kit.Call
 	kit.Choices
+}
+
+func aSecond(flag string) func(*cli.Context, time.Duration) error {
+	return kit.Fits(flag, "at least 1s", func(d time.Duration) bool { return d >= time.Second })
+}
+
+// WindowFlag is the part of the traffic that a capacity is asked about.
+func WindowFlag(length *time.Duration) cli.Flag {
+	return &cli.DurationFlag{Name: "window", Usage: "ask about the busiest `10m` that resemble the whole; with --from or --until all of that part, unless it is given", Value: 10 * time.Minute, Destination: length, Action: aSecond("window")}
+}
+
+// WindowLength is how long the window of what is planned is; 0: all of it.
+func (p *Planning) WindowLength(what string, isClosed bool, length time.Duration) (time.Duration, error) {
+	isWhole := plan.IsFile(what) || isClosed
+	if isWhole && p.IsGiven("window") {
+		return 0, hint.Misuse("%s: --window chooses a part of a trace; %s is taken as it is", p.Verb, what).Hint("leave it out where a closed loop or a plan says what is sent")
+	}
+	if isPart := p.From != "" || p.Until != ""; isWhole || isPart && !p.IsGiven("window") {
+		return 0, nil
+	}
+	return length, nil
 }
 
 // writePlan draws the plan of a source or a profile into a file. The warehouse is
