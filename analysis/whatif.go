@@ -76,7 +76,7 @@ type Outlook struct {
 	CapacityPerS  Range   // the largest rate that is stable, keeps the SLO, and has too few waits for a slot to matter to it; Low is the low end; NaN if too many wait at the load itself
 	Headroom      float64 // capacity / rate - 1
 	Replicas      int
-	IsRehearsed   bool   // CapacityPerS, Headroom and Needed are of a rehearsal, of the busiest ten minutes; else they are a formula's
+	IsRehearsed   bool   // CapacityPerS, Headroom and Needed are of a rehearsal, of the window; else they are a formula's
 	Caution       string // about the window that was rehearsed; empty: none
 	Needed        int    // replicas that the rate needs, by the middle of the capacity; 0: no number is enough, or it is withheld
 	Cautious      int    // the same by the low end of the capacity

@@ -15,8 +15,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// The capacity of a row of what-if is the one that the verb capacity rehearses: of the busiest ten minutes that resemble the whole, with the same
-// draws, and with the same interval. Replicas are rehearsed together.
+// The capacity of a row of what-if is the one that the verb capacity rehearses: of the same window, with the same draws, and with
+// the same interval. Replicas are rehearsed together.
 
 // mostFleet is the largest number of replicas that is rehearsed together; what needs more is scaled up from it.
 const mostFleet = 32
@@ -64,7 +64,7 @@ func LongestOf(e engine.Config, d deployment.Deployment) int {
 	return min(cmp.Or(d.MaxModelLen, 131072), e.KVTokens())
 }
 
-// rehearseCapacity fills in what the servers take within the SLO, and how many of them the busiest ten minutes need.
+// rehearseCapacity fills in what the servers take within the SLO, and how many of them the window needs.
 func (o *Outlook) rehearseCapacity(ctx context.Context, q fleetQuestion, scale float64) error {
 	perS, err := q.rateWithin(ctx)
 	if err != nil {

@@ -289,10 +289,18 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 	return best
 }
 
+// windowWords are the part of the traffic that a capacity is of.
+func windowWords(t traffic) string {
+	if t.window == 0 {
+		return "all that was named"
+	}
+	return "the busiest " + show.Duration(t.window.Seconds()) + " that resemble the whole"
+}
+
 // whatIfAssumptions are the conditions under which the table holds, each once.
 func (f *whatIfFlags) whatIfAssumptions(t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, map[string]string{
-		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of the busiest ten minutes that resemble the whole, that keeps to the SLO; \"need\" the replicas that these minutes need, rehearsed together, and in brackets by its low end.",
+		"at most /s": "Figures in brackets are 90 % intervals. \"at most\" is what tidemark capacity says: the largest rate of all replicas, with the arrivals of " + windowWords(t) + ", that keeps to the SLO; \"need\" the replicas that these arrivals need, rehearsed together, and in brackets by its low end.",
 		"formula /s": "Figures in brackets are the 90 % band. \"formula\" is a rate by closed formulas, which know no bursts" + map[bool]string{true: "; leave --formula out and it is rehearsed.", false: ". A closed loop has no rate of its own: tidemark capacity --mode closed says how many fit in flight."}[f.isFormula],
 		"stable /s":  "Figures in brackets are the 90 % band. \"stable\" is the largest rate that all replicas keep up with, by formulas and whatever the latency, \"need\" the replicas for this rate, in brackets by its low end; with --slo both are rehearsed.",
 	}[capacityName(rows, slo)])
