@@ -139,7 +139,7 @@ func (c *Call) Calculator(use func(context.Context, *warehouse.Warehouse) error)
 	path := c.Warehouse
 	_, err := os.Stat(path)
 	if err == nil {
-		return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return c.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
 			if err := w.OneThread(ctx); err != nil {
 				return err
 			}
@@ -149,7 +149,19 @@ func (c *Call) Calculator(use func(context.Context, *warehouse.Warehouse) error)
 	if file := (*os.PathError)(nil); c.IsGiven("warehouse") && errors.As(err, &file) {
 		c.Tell("warehouse %s: %v, so the built-in GPUs, models and constants are used", path, file.Err)
 	}
-	return InCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+	w, err := warehouse.Catalogue(c.Context)
+	return LeftOpen(w, err, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+}
+
+// LeftOpen gives a function a warehouse in memory that was just opened, and leaves it open at the end of the process, as Answering does.
+func LeftOpen(w *warehouse.Warehouse, openErr error, use func(*warehouse.Warehouse) error) error {
+	if openErr != nil {
+		return openErr
+	}
+	if !EndsAfterVerb {
+		defer w.Close()
+	}
+	return use(w)
 }
 
 // WithWarehouseIfAny gives a function the warehouse, or nil where there is none.

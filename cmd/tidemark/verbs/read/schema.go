@@ -83,11 +83,7 @@ func (f *schemaFlags) asking(use func(context.Context, *warehouse.Warehouse) err
 		return f.Answering(use)
 	}
 	w, err := warehouse.Empty(f.Context)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	return w.Explain(use(f.Context, w))
+	return kit.LeftOpen(w, err, func(w *warehouse.Warehouse) error { return w.Explain(use(f.Context, w)) })
 }
 
 // find prints what has the word that is searched for.
