@@ -77,7 +77,7 @@ var floor = map[string]int{
 	"internal/vllmsim":                       1,
 	"internal/vllmsim/simpipe":               0,
 	"internal/vllmsim/simprocess":            2,
-	"internal/hint":                          -1,
+	"internal/hint":                          -3,
 	"internal/jsonscan":                      -1,
 	"internal/lazy":                          -1,
 	"internal/parallel":                      -1,
