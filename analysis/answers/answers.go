@@ -3,7 +3,7 @@
 //
 //	Ask     for questions written in this program
 //	Query   for a user's own: one statement that only reads (statement.go)
-//	Stream  the same for answers of any size, row by row
+//	Stream  the same for answers of any size, row by row (warehouse.Each reads typed rows)
 //	Schema  what there is to ask, from the comments that the warehouse keeps (schema.go)
 //
 // Unknown makes the error for a name that is not there, with the names that are. MixedDefinitions warns when a query may average
@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/store/warehouse"
 )
 
 // Table is the answer to a question. It is held in memory as a whole, so a question that may have many rows limits them itself or
@@ -74,29 +76,8 @@ func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, e
 	return table, explained(err)
 }
 
-// Asker is what can be asked: a database, or a transaction where the answer must follow from what was changed in it.
-type Asker interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
-// variables, as sql.Rows.Scan does. It is for typed rows and for answers too long for a Table.
-func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 // Ask asks SQL that is written in this program. It is not checked for being read-only.
-func Ask(ctx context.Context, db Asker, query string, args ...any) (Table, error) {
+func Ask(ctx context.Context, db warehouse.Asker, query string, args ...any) (Table, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return Table{}, err

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tidemark/internal/proof/must"
+	"tidemark/internal/store/warehouse"
 )
 
 var usual = Terms{K: 10, UserCap: 0.01}
@@ -150,7 +151,7 @@ func TestSourcesOfTheWarehouse(t *testing.T) {
 // A column that can hold text and is in no list is not allowed, so there is none.
 func TestEveryTextColumnIsKnown(t *testing.T) {
 	w := openFile(t, emptyFile(t))
-	found := must.Get(listOf(t.Context(), w, rawTextColumns))(t)
+	found := must.Get(warehouse.Values[string](t.Context(), w.DB(), rawTextColumns))(t)
 	for _, column := range found {
 		if textColumns[column] == "" {
 			t.Errorf("raw.%s can hold text: say in columns.go what may stand in it", column)
@@ -223,9 +224,7 @@ func TestNothingLeftBehind(t *testing.T) {
 	} {
 		wrong := o
 		bad(&wrong)
-		if _, err := Export(t.Context(), w, "trace", filepath.Join(folder, "out.jsonl"), wrong); err == nil {
-			t.Errorf("%+v: no error", wrong)
-		}
+		must.Refuse(Export(t.Context(), w, "trace", filepath.Join(folder, "out.jsonl"), wrong))(t)
 	}
 	if left, _ := os.ReadDir(folder); len(left) != 0 {
 		t.Errorf("%v was left", left)
