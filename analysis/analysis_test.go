@@ -2,11 +2,14 @@
 
 package analysis_test
 
-import "tidemark/internal/store/warehouse/warehousetest"
+import (
+	"tidemark/internal/proof/must"
+	"tidemark/internal/store/warehouse/warehousetest"
+)
 
 var (
 	open      = warehousetest.Open
-	wantError = warehousetest.WantError
+	wantError = must.Fail
 )
 
 const traces = warehousetest.Traces

@@ -78,9 +78,7 @@ func TestAMuchSlowerMemoryIsFittedToTheEnd(t *testing.T) {
 		if c.Before.Median < 0.25 || c.After.Median > 0.02 {
 			t.Errorf("%.2f: off by %.3f before and %.3f after; want 0.25 at least and 0.02 at most", slower, c.Before.Median, c.After.Median)
 		}
-		if !strings.Contains(strings.Join(c.Warnings, "\n"), "see whether the run's GPU") {
-			t.Errorf("%.2f: no word of how unlikely that is: %q", slower, c.Warnings)
-		}
+		must.Say(t, strings.Join(c.Warnings, "\n"), "see whether the run's GPU")
 		for _, one := range c.Constants {
 			if want := slower * one.Before; one.Name == "weight_bandwidth_ratio" && (want < one.Low || want > one.High) {
 				t.Errorf("%s: truly %.3f, the interval is %.3f to %.3f", one.Name, want, one.Low, one.High)
@@ -94,13 +92,10 @@ func playedRows(t *testing.T, run string, settings rehearsal.Settings, requests 
 	t.Helper()
 	var rows insertedRows
 	settings.Engine.MaxModelLen = 32768
-	err := rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
+	must.Do(t, rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
 		rows.add(run, r)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return rows.insert()
 }
 

@@ -165,10 +165,7 @@ order by step.seq`, d.SQL()))(t)
 // fields that this version does not know.
 func TestAMisspeltFieldInSQL(t *testing.T) {
 	w := open(t)
-	_, err := answers.Query(context.Background(), w.DB(), "select gpu from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tp': 2})")
-	if err == nil || !strings.Contains(err.Error(), "an unknown field") {
-		t.Errorf("got %v, want an error that names the fields", err)
-	}
+	must.Refuse(answers.Query(context.Background(), w.DB(), "select gpu from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tp': 2})"))(t, "an unknown field")
 	table, err := answers.Query(context.Background(), w.DB(), `select tensor_parallel_size from macros.deployment('{"gpu": "H200", "catalog_model": "llama-3.1-70b", "of_later": 2}'::json)`)
 	if err != nil || len(table.Rows) != 1 {
 		t.Errorf("got %v, %v, want a row", table.Rows, err)

@@ -103,15 +103,12 @@ func relation(path string) string {
 
 func examples(t *testing.T) []string {
 	var found []string
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".txtar" {
 			found = append(found, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -33,10 +34,7 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 			s.MaxLateness, s.MaxStall = 0, 0
 			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, late(c.lag)
 			s.state = func() host.State { return host.State{} } // whoever else has this machine's cores
-			var err error
-			if result, err = Run(t.Context(), plan, s, folder); err != nil {
-				t.Fatal(err)
-			}
+			result = must.Get(Run(t.Context(), plan, s, folder))(t)
 			synctest.Wait()
 		})
 		lag := result.Client.LagS

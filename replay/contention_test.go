@@ -2,11 +2,11 @@ package replay
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -48,14 +48,9 @@ func TestWhoTookTheCPU(t *testing.T) {
 			s := settingsFor("http://tiny")
 			s.MaxLateness, s.MaxStall = 0, 0
 			s.Dial, s.Sleep, s.beat, s.state = server.dial, host.TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
-			var err error
-			if result, err = Run(t.Context(), plan, s, folder); err != nil {
-				t.Fatal(err)
-			}
+			result = must.Get(Run(t.Context(), plan, s, folder))(t)
 			synctest.Wait()
 		})
-		if !strings.Contains(result.InvalidReason, c.want) {
-			t.Errorf("%s: %+v\n%s\nwant %s", c.name, result.Client, result.InvalidReason, c.want)
-		}
+		must.Say(t, result.InvalidReason, c.want)
 	}
 }

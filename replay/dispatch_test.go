@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -111,10 +112,7 @@ func onFakeClockAs(t *testing.T, requests []plan.Request, server *pipeServer, s 
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
 		s.Dial, s.Sleep = server.dial, host.TimerSleep
-		var err error
-		if result, err = Run(t.Context(), plan, s, folder); err != nil {
-			t.Fatal(err)
-		}
+		result = must.Get(Run(t.Context(), plan, s, folder))(t)
 		synctest.Wait()
 	})
 	rows = rowsIn(t, folder)

@@ -49,10 +49,7 @@ func TestAStallOfTheClientMakesTheRunInvalid(t *testing.T) {
 			s := settingsFor("http://tiny")
 			s.MaxStall = 0 // the default
 			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, standStill(c.at, c.length)
-			var err error
-			if result, err = Run(t.Context(), plan, s, folder); err != nil {
-				t.Fatal(err)
-			}
+			result = must.Get(Run(t.Context(), plan, s, folder))(t)
 			synctest.Wait()
 		})
 		d := documentIn(t, folder)

@@ -16,7 +16,7 @@ import (
 
 var (
 	open      = warehousetest.Open
-	wantError = warehousetest.WantError
+	wantError = must.Fail
 )
 
 func TestSchema(t *testing.T) {

@@ -25,13 +25,8 @@ func TestSymptomsOfHours(t *testing.T) {
 		r.Hours[i].PaidReplicas, r.Hours[i].HighNeeded = 2, new(2)
 	}
 	*r.Hours[1].HighNeeded = 4
-	servers, err := ServerHours(ctx, w.DB(), []int64{1}, r.Hours)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Steps, err = StepsOf(ctx, w.DB(), servers, r, toy); err != nil {
-		t.Fatal(err)
-	}
+	servers := must.Get(ServerHours(ctx, w.DB(), []int64{1}, r.Hours))(t)
+	r.Steps = must.Get(StepsOf(ctx, w.DB(), servers, r, toy))(t)
 	r.Felt = []Felt{{Start: at(11, 0), Metric: "tpot", Limit: new(20e-3), IsBroken: true}}
 	found, looked, err := Symptoms(ctx, w.DB(), servers, r, toy)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Three sessions: one with think times, one without, one alone. Their arrivals hold the time of the answers too.
@@ -151,9 +153,6 @@ func TestHistoryOfTheSource(t *testing.T) {
 
 func TestAPlanWithImpossibleHistoryIsRefused(t *testing.T) {
 	for _, history := range []string{"-1", "11"} {
-		_, err := parseRequest([]byte(`{"due_s":0,"input_tokens":10,"output_tokens":1,"history_tokens":` + history + `}`))
-		if err == nil || !strings.Contains(err.Error(), "history_tokens beyond the prompt") {
-			t.Errorf("history_tokens %s: %v", history, err)
-		}
+		must.Refuse(parseRequest([]byte(`{"due_s":0,"input_tokens":10,"output_tokens":1,"history_tokens":`+history+`}`)))(t, "history_tokens beyond the prompt")
 	}
 }

@@ -31,10 +31,7 @@ var (
 
 // TestTwelveWeeks makes the page of each of twelve weeks, Monday after Monday, as a CronJob would. TIDEMARK is the program, WEEKS_SEED the seed of its traffic.
 func TestTwelveWeeks(t *testing.T) {
-	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("WEEKS_SEED"), "11"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed := must.Get(strconv.ParseUint(cmp.Or(os.Getenv("WEEKS_SEED"), "11"), 10, 64))(t)
 	for _, one := range []struct {
 		name       string
 		deployment string

@@ -147,9 +147,7 @@ func TestWhatAServerRefuses(t *testing.T) {
 		return true
 	}
 	var b strings.Builder
-	if err := store.Fetch(t.Context(), "x", &b); err == nil {
-		t.Errorf("a body that is cut short was read as %q", b.String())
-	}
+	must.Fail(t, store.Fetch(t.Context(), "x", &b))
 }
 
 func TestOldVersionsAreRemovedToo(t *testing.T) {
