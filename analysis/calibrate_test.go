@@ -138,8 +138,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	if again := predict(); again[0].TPOT != bare[0].TPOT || again[0].Calibration != "" {
 		t.Errorf("forgotten, it is still %v (%q), was %v", again[0].TPOT, again[0].Calibration, bare[0].TPOT)
 	}
-	_, err := analysis.ForgetCalibration(t.Context(), w.DB(), 1)
-	wantError(t, err, "no calibration 1", "there is none")
+	must.Refuse(analysis.ForgetCalibration(t.Context(), w.DB(), 1))(t, "no calibration 1", "there is none")
 }
 
 // Experts have one scale for all that they do, in law and table alike.
@@ -196,8 +195,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"guessed"}, "run guessed: the engine decoded speculatively", "without speculative"},
 		{[]string{"short"}, "requests to compare, at least 30 are needed", "warm-up"},
 	} {
-		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)
-		wantError(t, err, test.want, test.hint)
+		must.Refuse(analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay))(t, test.want, test.hint)
 	}
 }
 

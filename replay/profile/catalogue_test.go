@@ -137,9 +137,7 @@ func talliesOf(t *testing.T, p *Profile) (first, later, output, turns, think tal
 	last := map[string]int{} // session -> turns so far
 	sessions := 0.0
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		output.add(float64(r.OutputTokens))
 		if r.Turn == 0 {
 			sessions++
@@ -217,9 +215,7 @@ func TestARecordedWorkloadsPromptsHaveItsMean(t *testing.T) {
 	requests := must.Get(p.Requests(Options{Seed: 5, Duration: long}))(t)
 	var prompts tally
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		prompts.add(float64(r.InputTokens))
 	}
 	if off := math.Abs(prompts.mean()/9000 - 1); off > 0.1 {

@@ -16,12 +16,7 @@ func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.R
 		o.Until = 1000 * time.Hour
 	}
 	sequence := must.Get(Streams(streams, o))(t)
-	for req, err := range sequence {
-		if err != nil {
-			t.Fatal(err)
-		}
-		requests = append(requests, req)
-	}
+	requests = must.All(sequence)(t)
 	return requests
 }
 

@@ -183,9 +183,7 @@ func read(t *testing.T, drawn string) (string, map[string]int) {
 		if err == io.EOF {
 			return strings.Join(strings.Fields(words.String()), " "), elements
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch x := token.(type) {
 		case xml.StartElement:
 			elements[x.Name.Local]++

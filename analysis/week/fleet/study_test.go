@@ -252,9 +252,7 @@ func (s *studied) play(t testing.TB, seed uint64, requests int) (o outcome) {
 func (s *studied) search(t testing.TB, seed uint64, requests int) *Search {
 	first := s.window.draw(5, 10*time.Minute, seed)
 	most, _, err := saturated(t.Context(), s.server.Engine, &Shape{Requests: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// What a search looks for is the limit of its own window, with the very requests in it.
 	window := s.window.draw(most/2, 10*time.Minute, seed+1000)
 	limits := must.Get(capacity.NewLimits(t.Context(), capacity.Question{Window: window, Length: 10 * time.Minute, Objectives: s.server.Objectives, Seed: seed + 77,

@@ -390,9 +390,7 @@ func TestOddNames(t *testing.T) {
 	if err := store.Fetch(t.Context(), name, &content); err != nil || content.String() != "TIMESTAMP," {
 		t.Errorf("got %q, %v", content.String(), err)
 	}
-	if err := store.Remove(t.Context(), list); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Remove(t.Context(), list))
 	if list, err := store.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("after its removal: %+v, %v", list, err)
 	}

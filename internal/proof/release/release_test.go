@@ -46,9 +46,7 @@ func unpack(t *testing.T, archive io.Reader, folder string) {
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		path := filepath.Join(folder, header.Name)
 		if header.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o755)
@@ -63,9 +61,7 @@ func unpack(t *testing.T, archive io.Reader, folder string) {
 				}
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 

@@ -86,9 +86,7 @@ func TestTwelveWeeks(t *testing.T) {
 				if err == nil {
 					err = json.Unmarshal(text, &said)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				v := said.Verdict
 				fmt.Printf("%-10s W%d peak %.3f/s needed %s: %s %s (cautious %s): %s\n", one.name, week, said.Peak, number(v.Needed), v.Kind, number(v.Replicas), number(v.Cautious), said.Sentence)
 				// The verdict is what to do: the kind, and how many to buy.

@@ -442,13 +442,9 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		}
 		return false
 	}
-	if err := refresh(false); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(false))
 	b.mustChange(t, path, namedTrace("3"))
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("after a change")
 	if _, err := published.Follow(t.Context(), b.at); err != nil || downloads != 1 {
 		t.Errorf("%d downloads (%v): what is there already was fetched again", downloads, err)
@@ -498,9 +494,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	}
 	b.Before = nil
 	f.FetchAgain()
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("when the server works again")
 	entries, err := os.ReadDir(f.Folder())
 	if err != nil || len(entries) != 2 {
@@ -514,9 +508,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		t.Errorf("the withdrawn snapshot is still in the cache: %v", err)
 	}
 	must.Get(b.send(t, path))(t)
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("published again")
 	if info, err := os.Stat(filepath.Dir(snapshot)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others may look into the cache: %v", info.Mode())

@@ -354,10 +354,8 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	for _, name := range []string{"latest.duckdb.tmp", "latest.duckdb.tmp-56", "manifest.json.tmp-78", "spare.duckdb.old", ".serve-12-34"} {
 		must.Do(t, os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600); err != nil { // damaged
-		t.Fatal(err)
-	}
-	theirs := filepath.Join(t.TempDir(), "theirs") // of another warehouse
+	must.Do(t, os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600)) // damaged
+	theirs := filepath.Join(t.TempDir(), "theirs")                              // of another warehouse
 	change(t, warehousetest.File(t), theirs, aRun(secret))
 	emptied, err := published.Withdraw(path, theirs)
 	if want := []string{folder, other, another}; err != nil || !slices.Equal(emptied, want) {
@@ -410,9 +408,7 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(folder, "spare.duckdb"))) // else that is brought up to date
 	must.Do(t, os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700))
 	must.Fail(t, refused(t, path, folder, aRun("b")), "publish into "+folder)
 	if got := answer(t, published.Snapshot(folder), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
