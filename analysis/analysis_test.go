@@ -4,9 +4,6 @@ package analysis_test
 
 import "tidemark/internal/store/warehouse/warehousetest"
 
-var (
-	open      = warehousetest.Open
-	wantError = warehousetest.WantError
-)
+var open = warehousetest.Open
 
 const traces = warehousetest.Traces

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/store/warehouse"
 )
 
 // Table and Column are answers' own types under the names of this package, so that callers who only pass answers on need not import both.
@@ -17,7 +18,7 @@ type (
 // Nearly every file here asks the warehouse or reports an unknown name; these are short names for it.
 var (
 	ask     = answers.Ask
-	each    = answers.Each
+	each    = warehouse.Each
 	unknown = answers.Unknown
 )
 

@@ -106,17 +106,11 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	load := analysis.Load{Clients: 16, InputTokens: 1000, OutputTokens: 200}
 	predict := func() []analysis.Prediction {
 		t.Helper()
-		got, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{Deployment: denseOnTwo, Load: load}, {Deployment: other, Load: load}, {Deployment: older, Load: load}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(analysis.Predict(t.Context(), w.DB(), []analysis.Point{{Deployment: denseOnTwo, Load: load}, {Deployment: other, Load: load}, {Deployment: older, Load: load}}))(t)
 		return got
 	}
 	bare := predict()
-	first, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay))(t)
 	must.Do(t, first.Keep(t.Context(), w.DB()))
 	kept := predict()
 	if want := "calibration 1 of run a"; kept[0].Calibration != want || kept[1].Calibration != "" || kept[2].Calibration != "" {
@@ -132,10 +126,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 		t.Errorf("after it, the run takes %.3f of its prediction", after)
 	}
 	// Once more is as once: it starts from the built-in constants, not from the calibration.
-	second, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay))(t)
 	for i, one := range second.Constants {
 		if ratio := one.Value / first.Constants[i].Value; ratio < 0.999 || ratio > 1.001 {
 			t.Errorf("calibrated again, %s is %v and was %v", one.Name, one.Value, first.Constants[i].Value)
@@ -147,8 +138,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	if again := predict(); again[0].TPOT != bare[0].TPOT || again[0].Calibration != "" {
 		t.Errorf("forgotten, it is still %v (%q), was %v", again[0].TPOT, again[0].Calibration, bare[0].TPOT)
 	}
-	_, err = analysis.ForgetCalibration(t.Context(), w.DB(), 1)
-	wantError(t, err, "no calibration 1", "there is none")
+	must.Refuse(analysis.ForgetCalibration(t.Context(), w.DB(), 1))(t, "no calibration 1", "there is none")
 }
 
 // Experts have one scale for all that they do, in law and table alike.
@@ -207,8 +197,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"guessed"}, "run guessed: the engine decoded speculatively", "without speculative"},
 		{[]string{"short"}, "requests to compare, at least 30 are needed", "warm-up"},
 	} {
-		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)
-		wantError(t, err, test.want, test.hint)
+		must.Refuse(analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay))(t, test.want, test.hint)
 	}
 }
 

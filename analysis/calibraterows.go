@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"tidemark/analysis/answers"
 	"tidemark/analysis/regression"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -82,7 +81,7 @@ const isKVByArithmetic = `d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
     )`
 
 // readDeployed reads the deployments of runs. It leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
-func readDeployed(ctx context.Context, from answers.Asker, runs []string) (all []deployed, err error) {
+func readDeployed(ctx context.Context, from warehouse.Asker, runs []string) (all []deployed, err error) {
 	list, args := theseRuns(runs)
 	err = each(ctx, from, `
 select

@@ -26,9 +26,7 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
 	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	requests, takes, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if takes > 3*time.Minute || len(requests) < 1000 {
 		t.Errorf("%d requests in %v; want more than a thousand in at most three minutes", len(requests), takes)
 	}
@@ -68,9 +66,7 @@ func TestAMuchSlowerMemoryIsFittedToTheEnd(t *testing.T) {
 	for _, slower := range []float64{2200.0 / 3350, 0.5} {
 		w := open(t)
 		requests, _, err := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t).CalibrationPlan(t.Context(), 3*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		truth := map[string]float64{"weight_bandwidth_ratio": slower, "kv_bandwidth_ratio": slower}
 		settings := rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true, Noise: vllm.Noise{StepSD: 0.03, Seed: 1}}
 		warehousetest.Put(t, w, manifest("slow", d, len(requests), `"is_simulated": false`), playedRows(t, "slow", settings, requests))
@@ -78,9 +74,7 @@ func TestAMuchSlowerMemoryIsFittedToTheEnd(t *testing.T) {
 		if c.Before.Median < 0.25 || c.After.Median > 0.02 {
 			t.Errorf("%.2f: off by %.3f before and %.3f after; want 0.25 at least and 0.02 at most", slower, c.Before.Median, c.After.Median)
 		}
-		if !strings.Contains(strings.Join(c.Warnings, "\n"), "see whether the run's GPU") {
-			t.Errorf("%.2f: no word of how unlikely that is: %q", slower, c.Warnings)
-		}
+		must.Say(t, strings.Join(c.Warnings, "\n"), "see whether the run's GPU")
 		for _, one := range c.Constants {
 			if want := slower * one.Before; one.Name == "weight_bandwidth_ratio" && (want < one.Low || want > one.High) {
 				t.Errorf("%s: truly %.3f, the interval is %.3f to %.3f", one.Name, want, one.Low, one.High)
@@ -94,13 +88,10 @@ func playedRows(t *testing.T, run string, settings rehearsal.Settings, requests 
 	t.Helper()
 	var rows insertedRows
 	settings.Engine.MaxModelLen = 32768
-	err := rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
+	must.Do(t, rehearsal.PlayAll(t.Context(), settings, requests, func(r *rehearsal.Request) error {
 		rows.add(run, r)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return rows.insert()
 }
 

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tidemark/analysis/answers"
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -104,7 +103,7 @@ func (c *Comparison) pair(ctx context.Context, db *sql.DB) error {
 		return nil
 	}
 	draws := map[string]string{}
-	err := answers.Each(ctx, db, `
+	err := each(ctx, db, `
 select
     run_id,
     coalesce(plan_fingerprint, run_id) || case when count(distinct coalesce(series_id, run_id)) over () = 1 then ' ' || series_repeat else '' end

@@ -13,6 +13,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/engine/rehearsal"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -27,10 +28,7 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 		{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 2, Quantization: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192},
 		{GPU: "H100", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.12.0", MaxNumBatchedTokens: 8192},
 	} {
-		cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cost := must.Get(analysis.LoadStepCost(context.Background(), w.DB(), d))(t)
 		run := fmt.Sprint("run", i)
 		warehousetest.Put(t, w, []string{
 			fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": %d,
@@ -39,33 +37,27 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 			engine{cost: cost, perS: 4, input: 1500, output: 150}.serve(t, run, 400),
 		}...)
 		var median, low, high, floor float64
-		err = w.DB().QueryRow(`
+		must.Do(t, w.DB().QueryRow(`
 select
     median(slowdown_ratio),
     quantile_cont(slowdown_ratio, 0.05),
     quantile_cont(slowdown_ratio, 0.95),
     min(floor_ratio)
 from marts.tpot_gap
-where run_id = ?`, run).Scan(&median, &low, &high, &floor)
-		if err != nil {
-			t.Fatal(err)
-		}
+where run_id = ?`, run).Scan(&median, &low, &high, &floor))
 		if median < 0.99 || median > 1.01 || low < 0.97 || high > 1.03 || floor < 1 {
 			t.Errorf("%s: slowdown %.4f (5 %% %.4f, 95 %% %.4f), least floor ratio %.3f; want 1 within 1 %% (3 %%), above the floor",
 				d.CatalogModel, median, low, high, floor)
 		}
 		var whole, tokens, busy float64
-		err = w.DB().QueryRow(`
+		must.Do(t, w.DB().QueryRow(`
 select
     any_value(runs.slowdown_ratio),
     sum(seconds.decode_tokens) / any_value(runs.decode_tokens),
     sum(seconds.slowdown_ratio * seconds.decode_tokens) / sum(seconds.decode_tokens)
 from marts.tpot_gap_runs as runs
 join marts.tpot_gap_seconds as seconds on seconds.run_id = runs.run_id
-where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy)
-		if err != nil {
-			t.Fatal(err)
-		}
+where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy))
 		if math.Abs(whole-1) > 0.02 || math.Abs(tokens-1) > 1e-6 || math.Abs(busy-1) > 0.07 {
 			t.Errorf("%s: the whole run is %.4f of its prediction, its seconds %.4f, and these have %.6f of its tokens; want 1",
 				d.CatalogModel, whole, busy, tokens)

@@ -64,9 +64,7 @@ func TestMixKeepsWhatMeansLose(t *testing.T) {
 		mix := must.Get(analysis.MixOf(requests, test.choice))(t)
 		within(t, test.what, mix.RequestsPerS, test.want, 1e-9)
 	}
-	if _, err := analysis.MixOf(requests, analysis.MixChoice{Class: "none"}); err == nil {
-		t.Error("a class that nobody has: got no error")
-	}
+	must.Refuse(analysis.MixOf(requests, analysis.MixChoice{Class: "none"}))(t)
 	cold, _ := analysis.MixOf(requests, analysis.MixChoice{IsCold: true})
 	within(t, "without a cache", cold.Parts[0].Uncached, 1000, 1e-9)
 }

@@ -20,10 +20,7 @@ import (
 func TestGapOnASharedServer(t *testing.T) {
 	w := open(t)
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048}
-	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := must.Get(analysis.LoadStepCost(context.Background(), w.DB(), d))(t)
 	warehousetest.Put(t, w, []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}, "effective": {"kv_cache_tokens": "1000000"}}')`,
@@ -60,17 +57,14 @@ from (
 	must.Do(t, w.DB().QueryRow(`select is_shared, server_in_flight, own_in_flight from marts.shared_servers`).Scan(&isShared, &server, &own))
 	var rows int
 	var median, low, high float64
-	err = w.DB().QueryRow(`
+	must.Do(t, w.DB().QueryRow(`
 select
     count(*),
     median(requests.tpot_s / shared.predicted_tpot_s),
     quantile_cont(requests.tpot_s / shared.predicted_tpot_s, 0.05),
     quantile_cont(requests.tpot_s / shared.predicted_tpot_s, 0.95)
 from marts.tpot_gap_shared as shared
-join staging.requests using (run_id, seq)`).Scan(&rows, &median, &low, &high)
-	if err != nil {
-		t.Fatal(err)
-	}
+join staging.requests using (run_id, seq)`).Scan(&rows, &median, &low, &high))
 	var alone float64
 	must.Do(t, w.DB().QueryRow(`select median(slowdown_ratio) from marts.tpot_gap`).Scan(&alone))
 	t.Logf("%.2f in flight, %.2f ours; over the prediction by the metrics: median %.3f, 5 %% %.3f, 95 %% %.3f; by our own events %.3f",
@@ -79,18 +73,12 @@ join staging.requests using (run_id, seq)`).Scan(&rows, &median, &low, &high)
 		t.Errorf("shared %v, %d rows, over the prediction by the metrics: median %.3f, 5 %% %.3f, 95 %% %.3f, by our own events %.3f; want true, 100, 1, and more by our own",
 			isShared, rows, median, low, high, alone)
 	}
-	verdict, err := analysis.Judge(t.Context(), w.DB(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdict := must.Get(analysis.Judge(t.Context(), w.DB(), "a"))(t)
 	want := fmt.Sprintf("the server was shared: %.2f of %.2f in flight were ours; judged by its metrics the median is ", own, server)
 	if len(verdict.Notes) == 0 || !strings.HasPrefix(verdict.Notes[0], want) || !strings.Contains(verdict.FirstLine(), want) {
 		t.Errorf("got notes %q, want one that begins %q", verdict.Notes, want)
 	}
-	diagnosed, err := analysis.Diagnose(t.Context(), w.DB(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	diagnosed := must.Get(analysis.Diagnose(t.Context(), w.DB(), "a"))(t)
 	if !slices.Equal(diagnosed[0].Notes, verdict.Notes) {
 		t.Errorf("the diagnosis notes %q, the verdict %q", diagnosed[0].Notes, verdict.Notes)
 	}

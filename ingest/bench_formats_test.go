@@ -74,7 +74,7 @@ func cpuUsed(b *testing.B) time.Duration {
 
 func readJSONInto(b *testing.B, w *warehouse.Warehouse, path string) {
 	b.Helper()
-	_, err := w.DB().Exec(fmt.Sprintf(`
+	must.Get(w.DB().Exec(fmt.Sprintf(`
 		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens, blocks)
 		select
 			1,
@@ -84,10 +84,7 @@ func readJSONInto(b *testing.B, w *warehouse.Warehouse, path string) {
 			output_length,
 			hash_ids
 		from read_json('%s', format = 'newline_delimited',
-			columns = {'timestamp': 'BIGINT', 'input_length': 'BIGINT', 'output_length': 'BIGINT', 'hash_ids': 'UBIGINT[]'})`, path))
-	if err != nil {
-		b.Fatal(err)
-	}
+			columns = {'timestamp': 'BIGINT', 'input_length': 'BIGINT', 'output_length': 'BIGINT', 'hash_ids': 'UBIGINT[]'})`, path)))(b)
 }
 
 // writeMooncakeLike writes rows as Mooncake does: some tens of block ids a row,

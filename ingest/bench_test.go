@@ -74,7 +74,7 @@ func timed(b *testing.B, rows int, fill func(*warehouse.Warehouse)) time.Duratio
 // of microseconds loses the seventh digit; a timestamp_ns keeps it.
 func readCSVInto(b *testing.B, w *warehouse.Warehouse, path, line, options string) {
 	b.Helper()
-	_, err := w.DB().Exec(fmt.Sprintf(`
+	must.Get(w.DB().Exec(fmt.Sprintf(`
 		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens)
 		select
 			1,
@@ -83,10 +83,7 @@ func readCSVInto(b *testing.B, w *warehouse.Warehouse, path, line, options strin
 			"ContextTokens",
 			"GeneratedTokens"
 		from read_csv('%s', %s header = true, auto_detect = false, delim = ',', quote = '', escape = '', new_line = '\r\n',
-			columns = {'TIMESTAMP': 'TIMESTAMP_NS', 'ContextTokens': 'BIGINT', 'GeneratedTokens': 'BIGINT'})`, line, path, options))
-	if err != nil {
-		b.Fatal(err)
-	}
+			columns = {'TIMESTAMP': 'TIMESTAMP_NS', 'ContextTokens': 'BIGINT', 'GeneratedTokens': 'BIGINT'})`, line, path, options)))(b)
 }
 
 // writeAzureLike writes rows as Azure 2023 does: CRLF, seven digits, a few

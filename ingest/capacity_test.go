@@ -70,9 +70,7 @@ func TestASearchThatGoesOnReplacesItsEarlierState(t *testing.T) {
 		{"a larger budget: it goes on", "", "has not ended", append(slices.Clone(lines), more), "[[ 5  1020.0]]"},
 	} {
 		result := load(t, w, state(c.lines...), ingest.Options{Name: c.name})
-		if !strings.Contains(strings.Join(result.Notes, "\n"), c.note) {
-			t.Errorf("%s: got the notes %q, want %q", c.why, result.Notes, c.note)
-		}
+		must.Say(t, strings.Join(result.Notes, "\n"), c.note)
 		if got := fmt.Sprint(table(t, w, "select outcome, runs, scale, load_s from marts.capacities")); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.why, got, c.want)
 		}
@@ -89,9 +87,7 @@ func TestASearchThatGoesOnReplacesItsEarlierState(t *testing.T) {
 		t.Errorf("another question: got %s, want its one run", got)
 	}
 	err := refused(t, w, state(lines[:8]...), ingest.Options{}, "a later state of this search, as tuesday")
-	if !strings.Contains(hint.Of(err), "tidemark warehouse purge tuesday") {
-		t.Errorf("an older copy: got the hint %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "tidemark warehouse purge tuesday")
 	anew := strings.NewReplacer("2026-11-20T12:00:00Z", "2026-11-21T08:00:00Z").Replace(lines[0])
 	load(t, w, state(anew), ingest.Options{Name: "wednesday"}) // --fresh
 	if got := fmt.Sprint(table(t, w, "select name from raw.sources")); got != "[[wednesday]]" {

@@ -33,9 +33,7 @@ func TestWhatWasCollectedGrows(t *testing.T) {
 	load(t, w, state(lines[:2]...), ingest.Options{})
 	sources("[[chat.prometheus metrics 4 4]]")
 	result := load(t, w, state(lines...), ingest.Options{})
-	if !strings.Contains(strings.Join(result.Notes, "\n"), "replaces an earlier state of what was collected") {
-		t.Errorf("got the notes %q", result.Notes)
-	}
+	must.Say(t, strings.Join(result.Notes, "\n"), "replaces an earlier state of what was collected")
 	sources("[[chat.prometheus metrics 6 6]]")
 	if again := load(t, w, path, ingest.Options{}); !again.AlreadyKnown {
 		t.Errorf("the same: got %+v", again)

@@ -46,11 +46,7 @@ func TestResultsFolder(t *testing.T) {
 		t.Fatalf("got %+v", results)
 	}
 	notes := strings.Join(results[0].Notes, "\n")
-	for _, want := range []string{"row-B.json holds text", "row-D.json is left out", "row-E.json is left out: no known format"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("notes: no %q in %q", want, notes)
-		}
-	}
+	must.Say(t, notes, "row-B.json holds text", "row-D.json is left out", "row-E.json is left out: no known format")
 	got := table(t, w, "select point, label, tool, requests from raw.points order by point")
 	want := "0 row-A inference-perf 4|1 row-B genai-bench 3|2 row-C inference-perf 5"
 	if joined(got) != want {
@@ -89,12 +85,4 @@ func TestResultsFolderRefused(t *testing.T) {
 	refused(t, open(t), folder, ingest.Options{RefuseText: true}, "row-B.json", "holds text")
 	refused(t, open(t), folder, ingest.Options{Format: "azure"}, "--format says azure, but it is a results folder")
 	refused(t, open(t), filepath.Join(folder, "hardware.md"), ingest.Options{Format: "folder"}, "--format says folder, but it is a file")
-}
-
-func joined(rows [][]string) string {
-	var lines []string
-	for _, row := range rows {
-		lines = append(lines, strings.Join(row, " "))
-	}
-	return strings.Join(lines, "|")
 }

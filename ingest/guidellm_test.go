@@ -18,26 +18,15 @@ func TestGuideLLMGoodputInTheMarts(t *testing.T) {
 	w := open(t)
 	result := load(t, w, filepath.Join("..", "fixtures", "tools", "guidellm", "goodput.json"), ingest.Options{})
 	notes := strings.Join(result.Notes, "\n")
-	for _, want := range []string{"12 streams is a lower bound", "1 of 3 probes had too few requests"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("notes without %q: %s", want, notes)
-		}
-	}
-	got := joined(table(t, w, `select point, quantity, definition_id, value from staging.figures
-		where quantity in ('accepted_ratio', 'goodput_per_s', 'good_output_tokens_per_s') and statistic in ('value', 'mean') and point > 0 order by point, quantity`))
-	if want := "1 accepted_ratio met_all_slos_of_determined_failed_included 0.85|1 good_output_tokens_per_s met_all_slos_rate_over_time 544.0|" +
-		"1 goodput_per_s met_all_slos_rate_over_time 34.0|2 accepted_ratio met_all_slos_of_determined_failed_included 0.96|" +
-		"2 good_output_tokens_per_s met_all_slos_rate_over_time 448.0|2 goodput_per_s met_all_slos_rate_over_time 28.0"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	got = joined(table(t, w, "select label, max_concurrency, request_per_s from marts.points order by point"))
-	if want := "concurrent 8 20.0|concurrent 16 38.0|concurrent 12 29.0|concurrent 4 9.0|goodput search 12 "; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	got = joined(table(t, w, "select settings ->> '$.\"probe.passed\"', settings ->> '$.\"probe.resolved\"', settings ->> '$.stop_reason' from raw.points order by point"))
-	if want := "true true |false true |true false |  |  max_probes_exhausted"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Say(t, notes, "12 streams is a lower bound", "1 of 3 probes had too few requests")
+	answers(t, w, `select point, quantity, definition_id, value from staging.figures
+		where quantity in ('accepted_ratio', 'goodput_per_s', 'good_output_tokens_per_s') and statistic in ('value', 'mean') and point > 0 order by point, quantity`, "1 accepted_ratio met_all_slos_of_determined_failed_included 0.85|1 good_output_tokens_per_s met_all_slos_rate_over_time 544.0|"+
+		"1 goodput_per_s met_all_slos_rate_over_time 34.0|2 accepted_ratio met_all_slos_of_determined_failed_included 0.96|"+
+		"2 good_output_tokens_per_s met_all_slos_rate_over_time 448.0|2 goodput_per_s met_all_slos_rate_over_time 28.0")
+	answers(t, w, "select label, max_concurrency, request_per_s from marts.points order by point",
+		"concurrent 8 20.0|concurrent 16 38.0|concurrent 12 29.0|concurrent 4 9.0|goodput search 12 ")
+	answers(t, w, "select settings ->> '$.\"probe.passed\"', settings ->> '$.\"probe.resolved\"', settings ->> '$.stop_reason' from raw.points order by point",
+		"true true |false true |true false |  |  max_probes_exhausted")
 }
 
 // What a constraint broke off, and a search that found nothing, are told; a
@@ -55,11 +44,7 @@ func TestGuideLLMSearchesThatFoundNothing(t *testing.T) {
 		}
 		w := open(t)
 		result := load(t, w, write(t, "report.json", []byte(changed)), ingest.Options{})
-		if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, c.note) {
-			t.Errorf("notes without %q: %s", c.note, notes)
-		}
-		if got := joined(table(t, w, "select count(*) from raw.points")); got != c.points {
-			t.Errorf("%s: %s points, want %s", c.with, got, c.points)
-		}
+		must.Say(t, strings.Join(result.Notes, "\n"), c.note)
+		answers(t, w, "select count(*) from raw.points", c.points)
 	}
 }

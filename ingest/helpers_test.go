@@ -76,15 +76,10 @@ func open(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
 	w := givenBack.take()
 	if w == nil {
-		folder, err := os.MkdirTemp("", "tidemark-ingest")
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := must.Get(os.MkdirTemp("", "tidemark-ingest"))(t)
 		path := filepath.Join(folder, "w.duckdb")
 		must.Do(t, warehousetest.Template(path))
-		if w, err = warehouse.Open(context.Background(), path, warehouse.ReadWrite); err != nil {
-			t.Fatal(err)
-		}
+		w = must.Get(warehouse.Open(context.Background(), path, warehouse.ReadWrite))(t)
 	}
 	t.Cleanup(func() { giveBack(t, w) })
 	return w
@@ -103,9 +98,7 @@ func giveBack(t testing.TB, w *warehouse.Warehouse) {
 		givenBack.put(w)
 		return
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, w.Close())
 	os.RemoveAll(filepath.Dir(w.Path()))
 }
 
@@ -119,9 +112,7 @@ func openFile(t testing.TB, path string) *warehouse.Warehouse {
 	t.Helper()
 	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, w.Close())
 	})
 	return w
 }
@@ -164,9 +155,7 @@ func refused(t testing.TB, w *warehouse.Warehouse, path string, opts ingest.Opti
 		t.Fatalf("Load(%s): no error, want one with %q; got %+v", path, words, results)
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("Load(%s): got %q, want %q in it", path, err, word)
-		}
+		must.Say(t, err.Error(), word)
 	}
 	if after := fingerprint(t, w); after != before {
 		t.Errorf("Load(%s) failed but changed the warehouse: %s, then %s", path, before, after)
@@ -212,6 +201,23 @@ func table(t testing.TB, w *warehouse.Warehouse, query string) [][]string {
 	}
 	must.Do(t, rows.Err())
 	return found
+}
+
+// joined writes rows in a line: cells with spaces between them, rows with bars.
+func joined(rows [][]string) string {
+	var lines []string
+	for _, row := range rows {
+		lines = append(lines, strings.Join(row, " "))
+	}
+	return strings.Join(lines, "|")
+}
+
+// answers sees that a query has these rows, as joined writes them.
+func answers(t testing.TB, w *warehouse.Warehouse, query, want string) {
+	t.Helper()
+	if got := joined(table(t, w, query)); got != want {
+		t.Errorf("%s: got %s, want %s", query, got, want)
+	}
 }
 
 func readCSV(t testing.TB, path string) [][]string {

@@ -25,15 +25,10 @@ func TestInferenceXAPIInTheMarts(t *testing.T) {
 		{"point = 3 and name = 'agentic.itl' and statistic = 'p90'", "tpot_s after_first_token_client_count 0.019 sessions"},
 		{"point = 3 and name = 'agentic.throughput.per_gpu.total_tput_tps'", "total_tokens_per_s_per_gpu succeeded_over_run_client_count 31362.75 sessions"},
 	} {
-		got := joined(table(t, w, "select quantity, definition_id, value, load from marts.figures where "+c.where))
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.where, got, c.want)
-		}
+		answers(t, w, "select quantity, definition_id, value, load from marts.figures where "+c.where, c.want)
 	}
-	got := joined(table(t, w, "select point, tensor_parallel_size, requests, completed, mean_ttft_s, p50_ttft_s from marts.points order by point"))
-	if want := "0 8    0.6|1     1.5|2 8    0.85|3 4 252 249 0.9 0.85|4 8    0.5"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	answers(t, w, "select point, tensor_parallel_size, requests, completed, mean_ttft_s, p50_ttft_s from marts.points order by point",
+		"0 8    0.6|1     1.5|2 8    0.85|3 4 252 249 0.9 0.85|4 8    0.5")
 }
 
 // A dump without its configs.json keeps the figures and says what is not known.
@@ -46,7 +41,5 @@ func TestInferenceXDumpAlone(t *testing.T) {
 	}) {
 		t.Errorf("notes: %q", result.Notes)
 	}
-	if got := joined(table(t, w, "select hardware, max_concurrency, (select count(*) from raw.figures) from raw.points")); got != " 32 3" {
-		t.Errorf("got %q", got)
-	}
+	answers(t, w, "select hardware, max_concurrency, (select count(*) from raw.figures) from raw.points", " 32 3")
 }

@@ -4,11 +4,11 @@ package ingest_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 )
 
 // The figures of k6 with xk6-llm are the file's, in our words and units.
@@ -21,15 +21,10 @@ func TestK6InTheMarts(t *testing.T) {
 		{"quantity = 'accepted_ratio'", "accepted_ratio met_all_slos_of_succeeded value 0.75"},
 		{"quantity = 'total_output_tokens'", "total_output_tokens succeeded value 3556"},
 	} {
-		got := joined(table(t, w, "select quantity, definition_id, statistic, format('{:g}', value) from marts.figures where "+c.where+" order by statistic"))
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.where, got, c.want)
-		}
+		answers(t, w, "select quantity, definition_id, statistic, format('{:g}', value) from marts.figures where "+c.where+" order by statistic", c.want)
 	}
-	got := joined(table(t, w, "select requests, completed, max_concurrency, load, mean_ttft_s, p99_tpot_s, output_token_per_s from marts.points"))
-	if want := "30 28 4  0.1555 0.0225 116.589"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	answers(t, w, "select requests, completed, max_concurrency, load, mean_ttft_s, p99_tpot_s, output_token_per_s from marts.points",
+		"30 28 4  0.1555 0.0225 116.589")
 }
 
 // A threshold crossed is "true" to --summary-export and "ok": false to handleSummary.
@@ -40,9 +35,7 @@ func TestK6Thresholds(t *testing.T) {
 	} {
 		w := open(t)
 		load(t, w, filepath.Join("..", "fixtures", "tools", "k6", file), ingest.Options{})
-		if got := joined(table(t, w, "select replace(settings, '\\u003c', '<') from raw.points")); got != want {
-			t.Errorf("%s: got %s, want %s", file, got, want)
-		}
+		answers(t, w, "select replace(settings, '\\u003c', '<') from raw.points", want)
 	}
 }
 
@@ -51,9 +44,7 @@ func TestK6Refuses(t *testing.T) {
 	samples := `{"type":"Metric","data":{"name":"http_reqs","type":"counter","contains":"default"},"metric":"http_reqs"}` + "\n" +
 		`{"metric":"http_reqs","type":"Point","data":{"time":"2026-11-01T10:00:00Z","value":1,"tags":{}}}` + "\n"
 	err := refused(t, open(t), write(t, "samples.json", []byte(samples)), ingest.Options{}, "k6's samples")
-	if !strings.Contains(hint.Of(err), "--summary-export") {
-		t.Errorf("hint: %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "--summary-export")
 	refused(t, open(t), write(t, "empty.json", []byte(`{"root_group":{"checks":[]},"metrics":{}}`)), ingest.Options{}, "without a metric")
 	refused(t, open(t), write(t, "cut.json", []byte(`{"root_group":{"checks":[]},"metrics":{"http_reqs":{"count":`)), ingest.Options{}, "not a whole JSON object")
 }

@@ -76,9 +76,7 @@ func madeWarehouse(t *testing.T) string {
 func state(t *testing.T, path string) string {
 	t.Helper()
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatalf("the warehouse does not open: %v", err)
-	}
+	must.Do(t, err)
 	defer w.Close()
 	if broken := table(t, w, "select * from checks.rows_add_up"); len(broken) > 0 {
 		t.Errorf("checks.rows_add_up: %v", broken)
@@ -97,10 +95,7 @@ func state(t *testing.T, path string) string {
 // It returns how long the child took from there.
 func runChild(t *testing.T, cmd *exec.Cmd, killAfter time.Duration) (time.Duration, error) {
 	t.Helper()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
 		t.Fatalf("the child says %q, %v", line, err)
@@ -108,7 +103,7 @@ func runChild(t *testing.T, cmd *exec.Cmd, killAfter time.Duration) (time.Durati
 	opened := time.Now()
 	kill := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
-	err = cmd.Wait()
+	err := cmd.Wait()
 	return time.Since(opened), err
 }
 
@@ -125,19 +120,14 @@ func TestKilled(t *testing.T) {
 		"[" + before + " " + big + " " + chat + "]": true}
 
 	path := madeWarehouse(t)
-	duration, err := runChild(t, childOf(path, folder), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	duration := must.Get(runChild(t, childOf(path, folder), time.Hour))(t)
 	if got, want := state(t, path), "["+before+" "+big+" "+chat+"]"; got != want {
 		t.Fatalf("not killed: got %s, want %s", got, want)
 	}
 
 	kills := proof.Many(1, 10)
 	if text := os.Getenv(killsVariable); text != "" {
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", killsVariable, err)
-		}
+		kills = must.Get(strconv.Atoi(text))(t)
 	}
 	seen := map[string]int{}
 	for range kills {

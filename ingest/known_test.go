@@ -116,15 +116,11 @@ func TestTakenNames(t *testing.T) {
 	load(t, w, write(t, "trace.csv", []byte(twoRows)), ingest.Options{})
 	other := []byte(twoRows + "2024-01-01 00:00:02,3,3\n")
 	err := refused(t, w, write(t, "trace.csv", other), ingest.Options{}, "the name trace is taken by another file")
-	if !strings.Contains(hint.Of(err), "--name") {
-		t.Errorf("hint: got %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "--name")
 	if result := load(t, w, write(t, "trace.csv", other), ingest.Options{Name: "longer"}); result.Name != "longer" {
 		t.Errorf("got %+v", result)
 	}
-	if _, err := ingest.Load(t.Context(), w, []string{"a", "b", "c"}, ingest.Options{Name: "x"}); err == nil {
-		t.Error("one name for several paths: no error")
-	}
+	must.Refuse(ingest.Load(t.Context(), w, []string{"a", "b", "c"}, ingest.Options{Name: "x"}))(t)
 }
 
 // Nobody knows how much comes through a pipe.
@@ -189,9 +185,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	if got := number(t, w, "select count(*) from raw.arrivals"); got != 0 {
-		t.Errorf("%d rows are left", got)
-	}
+	answers(t, w, "select count(*) from raw.arrivals", "0")
 	load(t, w, write(t, "after.csv", []byte(twoRows)), ingest.Options{}) // and it still works
 }
 
@@ -230,9 +224,7 @@ func TestACorrectedMappingIsNotIgnored(t *testing.T) {
 	}
 	trace := write(t, "trace.jsonl", []byte(stampsOf("0", "1000")))
 	load(t, w, trace, ingest.Options{})
-	if _, err := ingest.Load(t.Context(), w, []string{trace}, ingest.Options{TimeUnit: "s"}); err == nil || !strings.Contains(err.Error(), "read as its content says and not as time unit s") {
-		t.Errorf("another unit of stamps: got %v", err)
-	}
+	must.Refuse(ingest.Load(t.Context(), w, []string{trace}, ingest.Options{TimeUnit: "s"}))(t, "read as its content says and not as time unit s")
 }
 
 // Of a file that grew while it was read rows were missing, without a word.

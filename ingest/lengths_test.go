@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 const (
@@ -16,38 +17,25 @@ const (
 	allRates = `select client, window_from_s, window_until_s, requests, gap_cv, gap_family, gap_shape, gap_scale_s from raw.rate_windows order by client, window_from_s`
 )
 
-// lines joins the cells of each row.
-func lines(rows [][]string) string {
-	var all []string
-	for _, row := range rows {
-		all = append(all, strings.Join(row, ","))
-	}
-	return strings.Join(all, "\n")
-}
-
 func TestTablesOfLengthsAndRates(t *testing.T) {
 	cases := []struct{ file, query, want string }{
-		{"lengths.csv", allCells, "0.0,600.0,chat,,0,100,0,50,12.5\n0.0,600.0,chat,2,100,,50,,3.0\n,,,,100,200,,,1.0"},
-		{"rates.csv", allRates, "3,600.0,1200.0,0.0,,,,\n,0.0,600.0,120.0,1.5,gamma,0.4444,11.25"},
-		{"vidur-lengths.csv", allCells, ",,,,373,374,43,44,1.0\n,,,,395,396,108,109,1.0"},
+		{"lengths.csv", allCells, "0.0 600.0 chat  0 100 0 50 12.5|0.0 600.0 chat 2 100  50  3.0|    100 200   1.0"},
+		{"rates.csv", allRates, "3 600.0 1200.0 0.0    | 0.0 600.0 120.0 1.5 gamma 0.4444 11.25"},
+		{"vidur-lengths.csv", allCells, "    373 374 43 44 1.0|    395 396 108 109 1.0"},
 		// 0.5/s for 600 s are 300 requests; the last window is as long as the one before it.
-		{"servegen/chunk-3-trace.csv", allRates, "3,0.0,600.0,300.0,2.0,gamma,0.25,8.0\n3,600.0,1200.0,0.0,,,,\n3,1200.0,1800.0,150.0,0.5,weibull,2.1,4.5"},
+		{"servegen/chunk-3-trace.csv", allRates, "3 0.0 600.0 300.0 2.0 gamma 0.25 8.0|3 600.0 1200.0 0.0    |3 1200.0 1800.0 150.0 0.5 weibull 2.1 4.5"},
 		// As text "108000" is before "21600", and its window would end before it begins.
-		{"servegen/chunk-3-dataset.json", allCells, "0.0,21600.0,,3,6,7,,,0.75\n0.0,21600.0,,3,38,39,,,0.25\n0.0,21600.0,,3,,,-1,0,0.1\n0.0,21600.0,,3,,,11,12,0.9\n" +
-			"21600.0,108000.0,,3,7,8,,,1.0\n21600.0,108000.0,,3,,,8,9,1.0\n108000.0,194400.0,,3,99,100,,,1.0"},
+		{"servegen/chunk-3-dataset.json", allCells, "0.0 21600.0  3 6 7   0.75|0.0 21600.0  3 38 39   0.25|0.0 21600.0  3   -1 0 0.1|0.0 21600.0  3   11 12 0.9|" +
+			"21600.0 108000.0  3 7 8   1.0|21600.0 108000.0  3   8 9 1.0|108000.0 194400.0  3 99 100   1.0"},
 	}
 	for _, c := range cases {
 		w := open(t)
 		result := load(t, w, "../fixtures/traces/"+c.file, ingest.Options{})
-		if got := lines(table(t, w, c.query)); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.file, got, c.want)
-		}
-		if kept := int64(strings.Count(c.want, "\n") + 1); result.RowsKept != kept || result.RowsRejected != 0 {
+		answers(t, w, c.query, c.want)
+		if kept := int64(strings.Count(c.want, "|") + 1); result.RowsKept != kept || result.RowsRejected != 0 {
 			t.Errorf("%s: got %+v, want %d rows", c.file, result, kept)
 		}
-		if got := lines(table(t, w, "select kind, count(*) from raw.sources left join checks.rows_add_up on true group by all")); got != "lengths,1" {
-			t.Errorf("%s: kind and broken counts: %s", c.file, got)
-		}
+		answers(t, w, "select kind, count(*) from raw.sources left join checks.rows_add_up on true group by all", "lengths 1")
 	}
 }
 
@@ -59,12 +47,8 @@ func TestServeGenWithoutItsPartner(t *testing.T) {
 	if want := "no chunk-7-dataset.json next to it: this client has no lengths"; !strings.Contains(strings.Join(alone.Notes, "\n"), want) {
 		t.Errorf("got %q, want %q", alone.Notes, want)
 	}
-	if strings.Contains(strings.Join(whole.Notes, "\n"), "next to it") {
-		t.Errorf("got %q of a client that has both files", whole.Notes)
-	}
-	if got := lines(table(t, w, "select distinct collection, kind from raw.sources")); got != "servegen,lengths" {
-		t.Errorf("collection: got %s", got)
-	}
+	must.NotSay(t, strings.Join(whole.Notes, "\n"), "next to it")
+	answers(t, w, "select distinct collection, kind from raw.sources", "servegen lengths")
 }
 
 // What is written in a dictionary is never run, and what is none is a reject without its text.
@@ -84,12 +68,8 @@ func TestServeGenDictionaries(t *testing.T) {
 		if result.RowsKept != 1 || result.RowsRejected != 1 {
 			t.Errorf("%s: got %+v", bad.literal, result)
 		}
-		if got := lines(table(t, w, "select line, column_name, reason from raw.rejects")); got != "1,input_tokens,"+bad.reason {
-			t.Errorf("%s: got %s", bad.literal, got)
-		}
-		if strings.Contains(fmt.Sprintf("%+v", result), "secret") {
-			t.Errorf("%s: the text is in the result: %+v", bad.literal, result)
-		}
+		answers(t, w, "select line, column_name, reason from raw.rejects", "1 input_tokens "+bad.reason)
+		must.NotSay(t, fmt.Sprintf("%+v", result), "secret")
 	}
 }
 
@@ -97,14 +77,14 @@ func TestServeGenDictionaries(t *testing.T) {
 func TestCellsThatCannotBe(t *testing.T) {
 	const lengths, rates = "window_from_s,window_until_s,input_above,input_up_to,requests\n", "window_from_s,window_until_s,requests,gap_family\n"
 	for _, c := range []struct{ content, want string }{
-		{lengths + "0,1,5,5,1\n", "2,input_up_to,out of range"},
-		{lengths + "5,5,1,5,1\n", "2,window_until_s,out of range"},
-		{lengths + ",,,5,\n", "2,requests,missing"},
-		{lengths + ",,,5,-1\n", "2,requests,negative"},
-		{lengths + ",,,5,NaN\n", "2,requests,not a finite number"},
-		{lengths + ",,,many,1\n", "2,input_up_to,not an integer"},
-		{rates + ",1,1,\n", "2,window_from_s,missing"},
-		{rates + "0,1,1,normal\n", "2,gap_family,not a known word"},
+		{lengths + "0,1,5,5,1\n", "2 input_up_to out of range"},
+		{lengths + "5,5,1,5,1\n", "2 window_until_s out of range"},
+		{lengths + ",,,5,\n", "2 requests missing"},
+		{lengths + ",,,5,-1\n", "2 requests negative"},
+		{lengths + ",,,5,NaN\n", "2 requests not a finite number"},
+		{lengths + ",,,many,1\n", "2 input_up_to not an integer"},
+		{rates + ",1,1,\n", "2 window_from_s missing"},
+		{rates + "0,1,1,normal\n", "2 gap_family not a known word"},
 	} {
 		w := open(t)
 		good := ",,,5,1\n"
@@ -112,8 +92,6 @@ func TestCellsThatCannotBe(t *testing.T) {
 			good = "0,1,1,\n"
 		}
 		load(t, w, write(t, "l.csv", []byte(c.content+good)), ingest.Options{MaxRejectedRatio: 1})
-		if got := lines(table(t, w, "select line, column_name, reason from raw.rejects")); got != c.want {
-			t.Errorf("%q: got %s, want %s", c.content, got, c.want)
-		}
+		answers(t, w, "select line, column_name, reason from raw.rejects", c.want)
 	}
 }

@@ -27,7 +27,7 @@ func loadAs(t *testing.T, w *warehouse.Warehouse, name, path string) ingest.Resu
 func TestRealDumpsOfOneServer(t *testing.T) {
 	for _, c := range []struct{ folder, lengths string }{
 		// All prompts are 1,024 tokens long, all answers 256.
-		{"qwen2.5-14b-v1-random-online-kv16", "1000 | 2000 |  |  | 200.0\n |  | 200 | 500 | 200.0"},
+		{"qwen2.5-14b-v1-random-online-kv16", "1000 2000   200.0|  200 500 200.0"},
 		{"qwen2.5-14b-v1-sharegpt-online-kv16", ""},
 	} {
 		folder := shared(t, filepath.Join("traces/vllm-metrics", c.folder))
@@ -45,18 +45,16 @@ func TestRealDumpsOfOneServer(t *testing.T) {
 			quantity string
 			tokens   int64
 		}{{"input_tokens", client.Input}, {"output_tokens", client.Output}} {
-			got := lined(table(t, w, "select observations::bigint, total::bigint, mean::double, is_since_start from marts.metric_histograms where source_name = 'post' and quantity = '"+q.quantity+"'"))
+			got := joined(table(t, w, "select observations::bigint, total::bigint, mean::double, is_since_start from marts.metric_histograms where source_name = 'post' and quantity = '"+q.quantity+"'"))
 			mean, _ := json.Marshal(float64(q.tokens) / float64(client.Completed))
-			want := fmt.Sprintf("%d | %d | %s | false", client.Completed, q.tokens, strings.TrimSuffix(string(mean), ".0"))
+			want := fmt.Sprintf("%d %d %s false", client.Completed, q.tokens, strings.TrimSuffix(string(mean), ".0"))
 			if strings.ReplaceAll(got, ".0 ", " ") != want {
 				t.Errorf("%s, %s: got %s, want %s", c.folder, q.quantity, got, want)
 			}
 		}
-		totals := lined(table(t, w, "select finished_requests::bigint, prompt_tokens::bigint, generation_tokens::bigint from marts.engine_totals where source_name = 'post'"))
-		if want := fmt.Sprintf("%d | %d | %d", client.Completed, client.Input, client.Output); totals != want {
-			t.Errorf("%s: totals %s, want %s", c.folder, totals, want)
-		}
-		cells := lined(table(t, w, "select input_above, input_up_to, output_above, output_up_to, requests from staging.length_cells order by input_up_to nulls last"))
+		answers(t, w, "select finished_requests::bigint, prompt_tokens::bigint, generation_tokens::bigint from marts.engine_totals where source_name = 'post'",
+			fmt.Sprintf("%d %d %d", client.Completed, client.Input, client.Output))
+		cells := joined(table(t, w, "select input_above, input_up_to, output_above, output_up_to, requests from staging.length_cells order by input_up_to nulls last"))
 		if c.lengths != "" && cells != c.lengths {
 			t.Errorf("%s: lengths\n%s\nwant\n%s", c.folder, cells, c.lengths)
 		}
@@ -77,19 +75,13 @@ func TestRealDumpsOfACPUServer(t *testing.T) {
 	w := open(t)
 	loadAs(t, w, "before", filepath.Join(folder, "metrics-before.prom"))
 	loadAs(t, w, "after", filepath.Join(folder, "metrics-after.prom"))
-	got := lined(table(t, w, "select prompt_tokens::bigint, generation_tokens::bigint, finished_requests::bigint from marts.engine_totals where source_name = 'after'"))
-	if got != "25728 | 15872 | 168" {
-		t.Errorf("prompt, generation, finished: got %s, want 25728 | 15872 | 168", got)
-	}
-	got = lined(table(t, w, "select dimensions, increase from staging.metric_intervals where source_name = 'after' and quantity = 'finished_requests' and increase > 0"))
-	if got != `finished_reason="length" | 168.0` {
-		t.Errorf("finished for which reason: got %s", got)
-	}
+	answers(t, w, "select prompt_tokens::bigint, generation_tokens::bigint, finished_requests::bigint from marts.engine_totals where source_name = 'after'",
+		"25728 15872 168")
+	answers(t, w, "select dimensions, increase from staging.metric_intervals where source_name = 'after' and quantity = 'finished_requests' and increase > 0",
+		`finished_reason="length" 168.0`)
 	// 152 prompts of 64 tokens and 16 of 1,000, by the log of what was sent.
-	got = lined(table(t, w, "select input_above, input_up_to, requests from staging.length_cells where input_up_to is not null order by all"))
-	if got != "50 | 100 | 152.0\n500 | 1000 | 16.0" {
-		t.Errorf("lengths: got\n%s", got)
-	}
+	answers(t, w, "select input_above, input_up_to, requests from staging.length_cells where input_up_to is not null order by all",
+		"50 100 152.0|500 1000 16.0")
 }
 
 // Seven published runs, sampled each second: every line is a look.

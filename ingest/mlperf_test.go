@@ -20,20 +20,13 @@ func TestMLPerfInTheMarts(t *testing.T) {
 	folder := filepath.Join("..", "fixtures", "tools", "mlperf")
 	load(t, w, filepath.Join(folder, "server.txt"), ingest.Options{})
 	load(t, w, filepath.Join(folder, "several.txt"), ingest.Options{})
-	got := joined(table(t, w, `select label, load, request_rate_per_s, max_concurrency, request_per_s, output_token_per_s, round(p99_ttft_s, 3) as ttft_s,
-		round(p99_tpot_s, 4) as tpot_s, ttft_definition from marts.points order by label`))
-	if want := "MultiStream closed  8     |Offline at once   112.646 33396.9   |" +
-		"Server open 104.0  99.86 29522.56 1.45 0.098 due_to_first_token|SingleStream closed  1 0.99 98.1   due_to_first_token"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	got = joined(table(t, w, `select name, statistic, value from staging.figures where quantity = 'sent_requests_per_s'`))
-	if want := "Scheduled samples per second value 104.15"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	got = joined(table(t, w, "select settings ->> '$.status', settings ->> '$.qsl_rng_seed' from raw.points where settings ->> '$.scenario' = 'Server'"))
-	if want := "VALID 6023615788873153749"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	answers(t, w, `select label, load, request_rate_per_s, max_concurrency, request_per_s, output_token_per_s, round(p99_ttft_s, 3) as ttft_s,
+		round(p99_tpot_s, 4) as tpot_s, ttft_definition from marts.points order by label`, "MultiStream closed  8     |Offline at once   112.646 33396.9   |"+
+		"Server open 104.0  99.86 29522.56 1.45 0.098 due_to_first_token|SingleStream closed  1 0.99 98.1   due_to_first_token")
+	answers(t, w, `select name, statistic, value from staging.figures where quantity = 'sent_requests_per_s'`,
+		"Scheduled samples per second value 104.15")
+	answers(t, w, "select settings ->> '$.status', settings ->> '$.qsl_rng_seed' from raw.points where settings ->> '$.scenario' = 'Server'",
+		"VALID 6023615788873153749")
 }
 
 // The folders of a submission say the system, the model, and Interactive, which LoadGen
@@ -48,10 +41,8 @@ func TestMLPerfSubmission(t *testing.T) {
 	}
 	w := open(t)
 	must.Get(ingest.Load(t.Context(), w, []string{filepath.Join(run, "..", "..", "..", "..")}, ingest.Options{}))(t)
-	got := joined(table(t, w, "select label, hardware, model, settings ->> '$.scenario' as scenario, request_rate_per_s from raw.points"))
-	if want := "Interactive H100x8 llama2-70b-99 Interactive 104.0"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	answers(t, w, "select label, hardware, model, settings ->> '$.scenario' as scenario, request_rate_per_s from raw.points",
+		"Interactive H100x8 llama2-70b-99 Interactive 104.0")
 	if err := refused(t, open(t), detail, ingest.Options{}, "detailed log"); !strings.Contains(hint.Of(err), "mlperf_log_summary.txt") {
 		t.Errorf("hint: %q", hint.Of(err))
 	}

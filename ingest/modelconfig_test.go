@@ -20,23 +20,13 @@ func TestCheckpointFolder(t *testing.T) {
 	for _, result := range results {
 		notes = append(notes, result.Notes...)
 	}
-	if all := strings.Join(notes, "\n"); !strings.Contains(all, "the model is called toy-moe: 0.000151 GB of weights in fp8") {
-		t.Errorf("got notes %q", all)
-	}
-	got := lined(table(t, w, `
-select model, aliases, native_format, native_kv_format, macros.total_params(models), macros.active_params(models), plain_parts::varchar, max_context_tokens
-from macros.models_named('TOY-MOE') as models`))
+	must.Say(t, strings.Join(notes, "\n"), "the model is called toy-moe: 0.000151 GB of weights in fp8")
 	// 24,576 + 98,304 + 1,024 + 12,800; active are a quarter of the experts and one head: 24,576 + 24,576 + 1,024 + 6,400.
-	want := "toy-moe | config | fp8 | fp8 | 136704.0 | 56576.0 | [head, router] | 4096"
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got := lined(table(t, w, "select position('auto_map' in config) + position('rms_norm' in config) from raw.model_configs")); got != "0" {
-		t.Errorf("keys that are not read were kept")
-	}
-	if got := lined(table(t, w, "select kind, rows_kept from staging.sources")); got != "model | 1" {
-		t.Errorf("sources: got %s", got)
-	}
+	answers(t, w, `
+select model, aliases, native_format, native_kv_format, macros.total_params(models), macros.active_params(models), plain_parts::varchar, max_context_tokens
+from macros.models_named('TOY-MOE') as models`, "toy-moe config fp8 fp8 136704.0 56576.0 [head, router] 4096")
+	answers(t, w, "select position('auto_map' in config) + position('rms_norm' in config) from raw.model_configs", "0")
+	answers(t, w, "select kind, rows_kept from staging.sources", "model 1")
 }
 
 func TestModelsThatAreRefused(t *testing.T) {
@@ -57,9 +47,7 @@ func TestModelsThatAreRefused(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	// Without ModelOpt's file it would be in 16 bits: 2 * 136,704 bytes.
 	refused(t, w, filepath.Join(folder, "config.json"), ingest.Options{}, "would weigh 0.0002734 GB by the config, and model.safetensors.index.json says 0.000151 GB")
@@ -72,18 +60,13 @@ func TestGPUsAndPrices(t *testing.T) {
 			t.Errorf("%s: got %+v", name, result)
 		}
 	}
-	got := lined(table(t, w, `
+	answers(t, w, `
 select gpus.gpu, hbm_bytes_per_s / 1e12, link, gpus.source, usd_per_gpu_hour, label
 from macros.gpus() as gpus
 inner join macros.prices() as prices on prices.gpu = gpus.gpu and prices.place = 1
 where prices.is_users
-order by gpus.gpu`))
-	if want := "H100 | 3.0 | nvlink | gpus | 2.1 | our contract\nZ-1 | 1.5 | pcie | gpus | 0.5 | "; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got := lined(table(t, w, "select d.gpu from macros.deployment({'gpu': 'zed', 'catalog_model': 'qwen3-8b'}) as d")); got != "Z-1" {
-		t.Errorf("a deployment on it: got %q", got)
-	}
+order by gpus.gpu`, "H100 3.0 nvlink gpus 2.1 our contract|Z-1 1.5 pcie gpus 0.5 ")
+	answers(t, w, "select d.gpu from macros.deployment({'gpu': 'zed', 'catalog_model': 'qwen3-8b'}) as d", "Z-1")
 }
 
 func TestGPUsThatAreNone(t *testing.T) {

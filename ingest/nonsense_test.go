@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // What cannot be is left out and said, by its key and never by its value.
@@ -50,15 +51,9 @@ func TestResultsOfNonsense(t *testing.T) {
 			t.Parallel()
 			w := open(t)
 			result := load(t, w, write(t, "r.json", []byte(c.content)), ingest.Options{MaxRejectedRatio: 0.9})
-			if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, c.note) {
-				t.Errorf("notes %q, want %q", notes, c.note)
-			}
-			if got := joined(table(t, w, c.query)); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-			if odd := number(t, w, "select count(*) from checks.recomputed_figures_agree"); odd != 0 {
-				t.Errorf("%d figures that nobody knows of", odd)
-			}
+			must.Say(t, strings.Join(result.Notes, "\n"), c.note)
+			answers(t, w, c.query, c.want)
+			answers(t, w, "select count(*) from checks.recomputed_figures_agree", "0")
 		})
 	}
 }
@@ -73,9 +68,7 @@ func TestHarnessesOfLLMD(t *testing.T) {
 		w := open(t)
 		load(t, w, write(t, "r.json", fmt.Appendf(nil, `{"version": "0.1", "scenario": {"load": {"name": %q}}, "metrics": {
 			"latency": {"time_per_output_token": {"units": "ms/token", "mean": 8}, "inter_token_latency": {"units": "ms/token", "mean": 9}}}}`, harness)), ingest.Options{})
-		if got := joined(table(t, w, "select name, quantity, round(value, 6) as value from staging.figures order by name")); got != want {
-			t.Errorf("%s: got %q, want %q", harness, got, want)
-		}
+		answers(t, w, "select name, quantity, round(value, 6) as value from staging.figures order by name", want)
 	}
 }
 
@@ -85,9 +78,7 @@ func TestTPOTFromWholeGaps(t *testing.T) {
 	w := open(t)
 	load(t, w, write(t, "r.json", []byte(`{"date":"20260301-090000","model_id":"m","tokenizer_id":"m","num_prompts":1,"request_rate":1,"duration":2,"completed":1,
 		"input_lens":[3],"output_lens":[4],"ttfts":[0.5],"itls":[[0.0000014,0.0000014,0.0000014]],"mean_tpot_ms":0.0014}`)), ingest.Options{})
-	if got := joined(table(t, w, "select round(tpot_s * 1e9), is_e2e_summed from staging.result_requests")); got != "1400.0 true" {
-		t.Errorf("got %s", got)
-	}
+	answers(t, w, "select round(tpot_s * 1e9), is_e2e_summed from staging.result_requests", "1400.0 true")
 }
 
 // GuideLLM's own statistics agree with its own requests.
@@ -107,12 +98,8 @@ func TestArgonneOfOneSequence(t *testing.T) {
 	load(t, w, write(t, "a.csv", []byte("Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput\n"+
 		"A,1,llama.cpp,m,128,16,2,128\nA,1,vLLM,m,128,16,2,2048\nA,1,llama.cpp,m,128,1,2,128\n")), ingest.Options{})
 	want := "0 offline_over_run_of_one_sequence 128.0|1 offline_over_run 2048.0|2 offline_over_run 128.0"
-	if got := joined(table(t, w, "select point, definition_id, value from staging.figures where quantity = 'total_tokens_per_s' order by point")); got != want {
-		t.Errorf("got %s", got)
-	}
-	if odd := number(t, w, "select count(*) from marts.recomputed_figures where not is_equal"); odd != 0 {
-		t.Errorf("%d differ", odd)
-	}
+	answers(t, w, "select point, definition_id, value from staging.figures where quantity = 'total_tokens_per_s' order by point", want)
+	answers(t, w, "select count(*) from marts.recomputed_figures where not is_equal", "0")
 }
 
 // An array that grows without end is refused before it fills the memory.

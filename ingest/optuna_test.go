@@ -20,12 +20,8 @@ func TestTrialsSayRateAndLatencyByName(t *testing.T) {
  "user_attrs": {"qps": 3.9, "tpot_p90_s": 0.02, "median_ttft_ms": 150, "p99_itl": 0.5, "ttft_ms": 7, "throughput": 900, "completed": 95, "failed": 5, "total_output_tokens": 9500}},
 {"number": 1, "value": 2, "params": {"max_concurrency": 8}, "state": "COMPLETE", "user_attrs": {}}]`), 0o600))
 	must.Get(ingest.Load(t.Context(), w, []string{path}, ingest.Options{}))(t)
-	got := joined(table(t, w, "select name, quantity, statistic, value from staging.figures where quantity is not null order by name"))
-	if want := "request_throughput requests_per_s value 3.9|total_output_tokens total_output_tokens value 9500.0|tpot tpot_s p90 0.02|ttft ttft_s p50 0.15"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	got = joined(table(t, w, "select load, coalesce(request_rate_per_s, max_concurrency)::bigint, requests, failed from staging.points order by point"))
-	if want := "open 4 100 5|closed 8  "; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	answers(t, w, "select name, quantity, statistic, value from staging.figures where quantity is not null order by name",
+		"request_throughput requests_per_s value 3.9|total_output_tokens total_output_tokens value 9500.0|tpot tpot_s p90 0.02|ttft ttft_s p50 0.15")
+	answers(t, w, "select load, coalesce(request_rate_per_s, max_concurrency)::bigint, requests, failed from staging.points order by point",
+		"open 4 100 5|closed 8  ")
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"tidemark/ingest/hardware"
 	"tidemark/ingest/read"
 	"tidemark/ingest/traces"
+	"tidemark/internal/store/warehouse"
 )
 
 // exitUnreadable is how the other process ends when the file cannot be read; its
@@ -113,20 +115,9 @@ var traceLabTables = []string{"rounds", "timing_events"}
 
 // rounds writes TraceLab's rounds as its JSON lines have them. round_pk is the order of those lines.
 func rounds(db *sql.DB) error {
-	var head parquetHead
-	found, err := db.Query("select table_name from duckdb_tables() where database_name = 'lab'")
-	if err != nil {
-		return err
-	}
-	defer found.Close()
-	for found.Next() {
-		var name string
-		if err := found.Scan(&name); err != nil {
-			return err
-		}
-		head.Names = append(head.Names, name)
-	}
-	if err := errors.Join(found.Err(), found.Close(), answer(head)); err != nil || !read.HasAll(head.Names, traceLabTables...) {
+	names, err := warehouse.Values[string](context.Background(), db, "select table_name from duckdb_tables() where database_name = 'lab'")
+	head := parquetHead{Names: names}
+	if err := errors.Join(err, answer(head)); err != nil || !read.HasAll(head.Names, traceLabTables...) {
 		return err
 	}
 	_, err = db.Exec(`
@@ -148,16 +139,11 @@ func lookAt(db *sql.DB, of parquetErrand) (head parquetHead, columns []string, e
 	if err != nil {
 		return head, nil, errors.New("the columns that were said")
 	}
-	rows, err := db.Query("select column_name, column_type from (describe select * from read_parquet('" + foreignFile + "'))")
-	if err != nil {
-		return head, nil, err
-	}
-	defer rows.Close()
 	var unsure []string // texts, maybe
-	for rows.Next() {
+	err = warehouse.Each(context.Background(), db, "select column_name, column_type from (describe select * from read_parquet('"+foreignFile+"'))", nil, func(scan func(...any) error) error {
 		var name, kind string
-		if err := rows.Scan(&name, &kind); err != nil {
-			return head, nil, err
+		if err := scan(&name, &kind); err != nil {
+			return err
 		}
 		head.Names = append(head.Names, name)
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
@@ -174,11 +160,11 @@ func lookAt(db *sql.DB, of parquetErrand) (head parquetHead, columns []string, e
 		case kind == "VARCHAR":
 			unsure = append(unsure, name)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return head, nil, err
 	}
-	rows.Close()
 	if read.HasAll(head.Names, hardware.KernelTableMarks...) {
 		head, columns = kernelHead(head.Names)
 		return head, columns, nil

@@ -63,9 +63,7 @@ func TestParquetText(t *testing.T) {
 	w := open(t)
 	notes := strings.Join(load(t, w, path, ingest.Options{}).Notes, "\n")
 	for _, column := range []string{"prompt", "x", "messages"} {
-		if !strings.Contains(notes, "text was left out: "+column) {
-			t.Errorf("notes: %q, want %s in it", notes, column)
-		}
+		must.Say(t, notes, "text was left out: "+column)
 	}
 }
 
@@ -75,9 +73,7 @@ func TestParquetWithoutAUnit(t *testing.T) {
 	refused(t, open(t), path, ingest.Options{}, "ts: nothing says whether it is in seconds or milliseconds")
 	w := open(t)
 	load(t, w, path, ingest.Options{TimeUnit: "ms"})
-	if got := joined(table(t, w, "select max(arrival_ns) from raw.arrivals")); got != "1500000000" {
-		t.Errorf("got %s ns, want 1.5 s", got)
-	}
+	answers(t, w, "select max(arrival_ns) from raw.arrivals", "1500000000")
 }
 
 // Compressed once more, or on stdin, it is read all the same, and nothing is left

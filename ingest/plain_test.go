@@ -50,9 +50,7 @@ func TestLogFixtures(t *testing.T) {
 			if kept := int64(len(want) - 1); result.RowsRead != kept || result.RowsKept != kept {
 				t.Errorf("got %d read, %d kept; want %d", result.RowsRead, result.RowsKept, kept)
 			}
-			if said := strings.Join(result.Notes, "\n"); strings.Contains(said, "never kept") {
-				t.Errorf("text in the notes: %s", said)
-			}
+			must.NotSay(t, strings.Join(result.Notes, "\n"), "never kept")
 		})
 	}
 }
@@ -113,9 +111,7 @@ func TestColumnsRefused(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			err := refused(t, open(t), write(t, "a.csv", []byte(c.content)), ingest.Options{Columns: c.columns}, c.want)
-			if !strings.Contains(hint.Of(err), c.hint) {
-				t.Errorf("hint: got %q, want %q in it", hint.Of(err), c.hint)
-			}
+			must.Say(t, hint.Of(err), c.hint)
 		})
 	}
 }
@@ -161,9 +157,7 @@ func TestTextStaysOut(t *testing.T) {
 			file := emptyFile(t)
 			w := openFile(t, file)
 			result := load(t, w, path, ingest.Options{})
-			if !strings.Contains(strings.Join(result.Notes, "\n"), "text was left out") {
-				t.Errorf("notes: %q", result.Notes)
-			}
+			must.Say(t, strings.Join(result.Notes, "\n"), "text was left out")
 			must.Do(t, w.Close())
 			if content, err := os.ReadFile(file); err != nil || strings.Contains(string(content), "canary") {
 				t.Errorf("the text is in the warehouse's bytes (%v)", err)
@@ -175,7 +169,5 @@ func TestTextStaysOut(t *testing.T) {
 func TestQuotesInAClass(t *testing.T) {
 	w := open(t)
 	load(t, w, write(t, "q.csv", []byte("timestamp,input_tokens,output_tokens,class\n2026-11-16T00:00:00Z,10,20,\"say \"\"hi\"\"\"\n")), ingest.Options{})
-	if got := joined(table(t, w, "select class from raw.arrivals")); got != `say "hi"` {
-		t.Errorf("the class is %s", got)
-	}
+	answers(t, w, "select class from raw.arrivals", `say "hi"`)
 }

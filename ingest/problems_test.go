@@ -60,12 +60,8 @@ func TestRefusedFiles(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			path := write(t, "bad", []byte(c.content))
 			err := refused(t, w, path, c.opts, "ingest "+path+": ", c.words)
-			if !strings.Contains(hint.Of(err), c.hint) {
-				t.Errorf("hint: got %q, want %q in it", hint.Of(err), c.hint)
-			}
-			if strings.Contains(err.Error(), "yesterday") {
-				t.Errorf("the text of a row is in the error: %v", err)
-			}
+			must.Say(t, hint.Of(err), c.hint)
+			must.NotSay(t, err.Error(), "yesterday")
 		})
 	}
 }
@@ -198,9 +194,7 @@ func TestQuotedLineBreaksAreRejectedOnBothLines(t *testing.T) {
 			if got := table(t, w, "select line, column_name, reason from raw.rejects order by line"); fmt.Sprint(got) != c.want {
 				t.Errorf("rejects: got %v, want %s", got, c.want)
 			}
-			if got := number(t, w, "select count(*) from raw.arrivals where input_tokens <> 1"); got != 0 {
-				t.Errorf("%d halves are kept", got)
-			}
+			answers(t, w, "select count(*) from raw.arrivals where input_tokens <> 1", "0")
 		})
 	}
 	refused(t, open(t), write(t, "header.csv", []byte("TIMESTAMP,ContextTokens,GeneratedTokens,\"a\nb\"\n"+row)), ingest.Options{},
@@ -304,9 +298,7 @@ func TestFailedFirstIngestLeavesNoWarehouse(t *testing.T) {
 		{[]string{bad}, ingest.Options{}, true},
 	} {
 		w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
-		if _, err := ingest.Load(t.Context(), w, c.paths, c.opts); err == nil {
-			t.Errorf("Load(%v): no error", c.paths)
-		}
+		must.Refuse(ingest.Load(t.Context(), w, c.paths, c.opts))(t)
 		must.Do(t, w.Close())
 		if _, err := os.Stat(path); (err == nil) != c.isLeft {
 			t.Errorf("after Load(%v): the file is there: %v, want %v", c.paths, err == nil, c.isLeft)
@@ -330,19 +322,13 @@ func TestFolders(t *testing.T) {
 	put("broken.csv", header+"x,1,1\n")
 	w := open(t)
 	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "broken.csv: no row can be read") {
-		t.Errorf("Load: got %v, want the broken file named", err)
-	}
+	must.Fail(t, err, "broken.csv: no row can be read")
 	var got []string
 	for _, r := range results {
 		got = append(got, fmt.Sprint(filepath.Base(r.Path), " ", r.Name, " ", r.Notes))
 	}
 	text := strings.Join(got, "\n")
-	for _, want := range []string{"a.csv a [", "b.csv b [", "README.md  [passed over: ", "empty.csv  [passed over: the file is empty]"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("results: no %q in\n%s", want, text)
-		}
-	}
+	must.Say(t, text, "a.csv a [", "b.csv b [", "README.md  [passed over: ", "empty.csv  [passed over: the file is empty]")
 	if len(results) != 4 {
 		t.Errorf("got %d results, want 4:\n%s", len(results), text)
 	}

@@ -71,9 +71,7 @@ func TestRealTraces(t *testing.T) {
 				}
 			}
 			for _, check := range []string{"checks.rows_add_up", "checks.blocks_cover_prompts"} {
-				if got := number(t, w, "select count(*) from "+check); got != 0 {
-					t.Errorf("%s: %d rows", check, got)
-				}
+				answers(t, w, "select count(*) from "+check, "0")
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // The real results come in whole, and what can be worked out of them again is what
@@ -104,13 +105,9 @@ func realReasons(t *testing.T, got [][]string) {
 		"vllm-bench-serve | requests | false | no latencies in the file: the time from the last chunk to the end of the stream is missing | 4",
 	}
 	for _, line := range want {
-		if !strings.Contains(strings.Join(lines, "\n"), line) {
-			t.Errorf("no %q in\n%s", line, strings.Join(lines, "\n"))
-		}
+		must.Say(t, strings.Join(lines, "\n"), line)
 	}
 	for _, line := range lines {
-		if strings.Contains(line, "| false |  |") {
-			t.Errorf("no reason: %s", line)
-		}
+		must.NotSay(t, line, "| false |  |")
 	}
 }

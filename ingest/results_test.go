@@ -39,9 +39,7 @@ func TestResultFixtures(t *testing.T) {
 			for _, part := range tables {
 				wanted := want[part.part]
 				if wanted == nil {
-					if n := number(t, w, "select count(*) from "+part.from); n != 0 {
-						t.Errorf("%s: got %d rows, want none", part.from, n)
-					}
+					answers(t, w, "select count(*) from "+part.from, "0")
 					continue
 				}
 				got := table(t, w, fmt.Sprintf("select %s from %s order by %s", strings.Join(wanted[0], ", "), part.from, part.order))
@@ -84,9 +82,7 @@ func TestResultsKeepNoText(t *testing.T) {
 	must.Get(ingest.Load(context.Background(), w, wantedResults(t), ingest.Options{MaxRejectedRatio: 0.9}))(t)
 	for _, from := range []string{"points", "figures", "result_requests", "rejects"} {
 		for _, word := range []string{"secret", "somebody", "boom", "Traceback", "10.0.0.1"} {
-			if n := number(t, w, fmt.Sprintf("select count(*) from raw.%[1]s where %[1]s::varchar like '%%%[2]s%%'", from, word)); n != 0 {
-				t.Errorf("raw.%s: %d rows with %q", from, n, word)
-			}
+			answers(t, w, fmt.Sprintf("select count(*) from raw.%[1]s where %[1]s::varchar like '%%%[2]s%%'", from, word), "0")
 		}
 	}
 	for path, field := range map[string]string{"vllm-2024.json": "generated_texts", "vllm-2026.json": "errors", "aiperf/profile_export.jsonl": "error.message"} {

@@ -114,24 +114,18 @@ func TestRunIsReplacedUntilItHasEnded(t *testing.T) {
 	if running := load(t, w, folder, ingest.Options{}); running.RowsKept != 3 {
 		t.Errorf("running: got %+v", running)
 	}
-	if got := number(t, w, "select count(sent_s) from raw.requests"); got != 1 {
-		t.Errorf("sent while running: got %d, want 1", got)
-	}
+	answers(t, w, "select count(sent_s) from raw.requests", "1")
 
 	edit(t, folder, "run.json", func(text string) string {
 		return strings.Replace(text, `"status":"running"`, `"status":"done"`, 1)
 	})
 	must.Do(t, os.WriteFile(path, whole, 0o600))
 	ended := load(t, w, folder, ingest.Options{})
-	if !strings.Contains(fmt.Sprint(ended.Notes), "replaces what was taken in while it ran") {
-		t.Errorf("ended: got %+v", ended)
-	}
+	must.Say(t, fmt.Sprint(ended.Notes), "replaces what was taken in while it ran")
 	if got := fingerprint(t, w); got != "sources 1 rejects 0 arrivals 0 runs 1 requests 3 samples 8 capacities 0 " {
 		t.Errorf("after the end: got %s", got)
 	}
-	if got := number(t, w, "select count(sent_s) from raw.requests"); got != 2 {
-		t.Errorf("sent in the end: got %d, want 2", got)
-	}
+	answers(t, w, "select count(sent_s) from raw.requests", "2")
 
 	edit(t, folder, "run.json", func(text string) string { return strings.Replace(text, `"note":""`, `"note":"x"`, 1) })
 	refused(t, w, folder, ingest.Options{}, "run 20261121-101500-three is in the warehouse already, with other contents")

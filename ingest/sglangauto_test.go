@@ -17,14 +17,9 @@ func TestSGLangAutoInTheMarts(t *testing.T) {
 	path := filepath.Join("..", "fixtures", "tools", "sglang-auto", "results.jsonl")
 	w := open(t)
 	load(t, w, path, ingest.Options{MaxRejectedRatio: 0.5})
-	got := joined(table(t, w, "select point, request_rate_per_s, mean_ttft_s, p99_tpot_s, tensor_parallel_size, ttft_definition, completed from marts.points order by point"))
-	if want := "0 8.0 0.0995 0.022 2 sent_to_first_token 320|1 12.0 0.9  2 sent_to_first_token 310|2 8.0   1  "; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	got = joined(table(t, w, "select settings ->> '$.state', settings ->> '$.sla_passed' from raw.points order by point"))
-	if want := "complete true|complete false|oom false"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	answers(t, w, "select point, request_rate_per_s, mean_ttft_s, p99_tpot_s, tensor_parallel_size, ttft_definition, completed from marts.points order by point",
+		"0 8.0 0.0995 0.022 2 sent_to_first_token 320|1 12.0 0.9  2 sent_to_first_token 310|2 8.0   1  ")
+	answers(t, w, "select settings ->> '$.state', settings ->> '$.sla_passed' from raw.points order by point", "complete true|complete false|oom false")
 
 	text := must.Get(os.ReadFile(path))(t)
 	live := write(t, "live_results.jsonl", text)

@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Rows at 0 and 3000 s alone are two windows of ten minutes; of a file of five minutes' windows all are that long.
 func TestHolesBetweenServeGenWindows(t *testing.T) {
 	for _, c := range []struct{ starts, want, note string }{
-		{"0 3000", ",0.0,600.0,300.0,,,,\n,3000.0,3600.0,300.0,,,,", "windows are 600 s long, and 1 of them do not begin"},
-		{"0 300 900", ",0.0,300.0,150.0,,,,\n,300.0,600.0,150.0,,,,\n,900.0,1200.0,150.0,,,,", "windows are 300 s long, and 1 of them"},
-		{"0 600 1200", ",0.0,600.0,300.0,,,,\n,600.0,1200.0,300.0,,,,\n,1200.0,1800.0,300.0,,,,", ""},
+		{"0 3000", " 0.0 600.0 300.0    | 3000.0 3600.0 300.0    ", "windows are 600 s long, and 1 of them do not begin"},
+		{"0 300 900", " 0.0 300.0 150.0    | 300.0 600.0 150.0    | 900.0 1200.0 150.0    ", "windows are 300 s long, and 1 of them"},
+		{"0 600 1200", " 0.0 600.0 300.0    | 600.0 1200.0 300.0    | 1200.0 1800.0 300.0    ", ""},
 	} {
 		var content strings.Builder
 		for _, start := range strings.Fields(c.starts) {
@@ -23,9 +24,7 @@ func TestHolesBetweenServeGenWindows(t *testing.T) {
 		}
 		w := open(t)
 		result := load(t, w, write(t, "r.csv", []byte(content.String())), ingest.Options{})
-		if got := lines(table(t, w, allRates)); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.starts, got, c.want)
-		}
+		answers(t, w, allRates, c.want)
 		if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, c.note) || c.note == "" && got != "" {
 			t.Errorf("%s: notes %q, want %q", c.starts, got, c.note)
 		}
@@ -59,12 +58,8 @@ func TestClassesThatAreText(t *testing.T) {
 	} {
 		w := open(t)
 		result := load(t, w, write(t, name+".csv", []byte(content)), ingest.Options{})
-		if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "1 rows have a class that is not a short word") {
-			t.Errorf("%s: notes %q", name, got)
-		}
-		if got := lines(table(t, w, "select count(*), count(class) from raw.arrivals")); got != "2,1" {
-			t.Errorf("%s: rows and classes: %s", name, got)
-		}
+		must.Say(t, strings.Join(result.Notes, "\n"), "1 rows have a class that is not a short word")
+		answers(t, w, "select count(*), count(class) from raw.arrivals", "2 1")
 	}
 }
 
@@ -74,7 +69,7 @@ func TestLabelsOfTexts(t *testing.T) {
 		content := fmt.Sprintf("# TYPE a counter\na{%[1]s=\"canary one\",model=\"m\"} 1\na{%[1]s=\"canary two\",model=\"m\"} 2\nb{%[1]s=\"canary one\"} 3\n", label)
 		w := open(t)
 		load(t, w, write(t, "m.prom", []byte(content)), ingest.Options{})
-		all := lines(table(t, w, "select name, labels from raw.metrics order by all"))
+		all := joined(table(t, w, "select name, labels from raw.metrics order by all"))
 		if strings.Contains(all, "canary") || strings.Count(all, label+`="1"`) != 2 || strings.Count(all, label+`="2"`) != 1 {
 			t.Errorf("%s: got\n%s", label, all)
 		}

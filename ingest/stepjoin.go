@@ -298,19 +298,14 @@ order by at_s`, runID, clockStepS)
 }
 
 func (f *flow) read(ctx context.Context, db *sql.DB, query string, args ...any) error {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return warehouse.Each(ctx, db, query, args, func(scan func(...any) error) error {
 		var atS, tokens float64
-		if err := rows.Scan(&atS, &tokens); err != nil {
+		if err := scan(&atS, &tokens); err != nil {
 			return err
 		}
 		f.add(atS, tokens)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // place finds the offset at which the run fits best, or says why it fits nowhere.

@@ -19,7 +19,6 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/ingest/read"
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
@@ -72,14 +71,9 @@ func TestStepsAreJoinedToTheirRun(t *testing.T) {
 			{"../fixtures/logs/vllm-steps.log", "nobody", "no run nobody", "take its folder in"},
 		} {
 			result := load(t, w, c.file, ingest.Options{MaxRejectedRatio: 0.2})
-			_, err := ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{c.run})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
-				t.Errorf("%s: got %v, want %q", c.file, err, c.want)
-			}
+			must.Refuse(ingest.JoinSteps(t.Context(), w, []string{result.Name}, []string{c.run}))(t, c.want, c.hint)
 		}
-		if got := number(t, w, "select count(*) from raw.step_joins"); got != 0 {
-			t.Errorf("%d joins were kept", got)
-		}
+		answers(t, w, "select count(*) from raw.step_joins", "0")
 	})
 
 	t.Run("of its own", func(t *testing.T) {
@@ -121,9 +115,7 @@ where run_id is not null`))
 		for i, part := range parts {
 			names = append(names, load(t, w, write(t, fmt.Sprintf("server%d.log", i), part), ingest.Options{}).Name)
 		}
-		if _, err := join(t, names[0]); err == nil || !strings.Contains(err.Error(), "in no step of their time") {
-			t.Errorf("one of two: %v", err)
-		}
+		must.Refuse(join(t, names[0]))(t, "in no step of their time")
 		j, err := join(t, names...)
 		if err != nil || j.Steps < 3370 || j.MissingRatio > 0.01 {
 			t.Fatalf("got %+v, %v", j, err)

@@ -55,9 +55,7 @@ func TestBucketsThatCannotBe(t *testing.T) {
 func TestBucketsWithoutLengths(t *testing.T) {
 	err := refused(t, open(t), write(t, "reuse.jsonl", []byte(`{"id":"a","created_at":"2025-10-01T08:00:00","bucket_ids":[1,2],"total_buckets":2,"reused_buckets":1,"reuse_percentage":50.0}`+"\n")),
 		ingest.Options{}, "a table of buckets has no lengths")
-	if !strings.Contains(hint.Of(err), "qwen3-32b-buckets.jsonl") {
-		t.Errorf("hint %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "qwen3-32b-buckets.jsonl")
 }
 
 // The main file has no buckets, and the counts that were reported.

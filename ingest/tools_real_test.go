@@ -3,10 +3,10 @@
 package ingest_test
 
 import (
-	"strings"
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof/must"
 )
 
 // Real reports of other tools come in whole. Wanted numbers are from Python's json
@@ -42,14 +42,8 @@ func TestRealTools(t *testing.T) {
 			if result := load(t, w, shared(t, c.path), ingest.Options{}); result.Format != c.format {
 				t.Errorf("taken for %s, want %s", result.Format, c.format)
 			}
-			if got := joined(table(t, w, c.query)); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-			for _, name := range []string{"mengmei", "namasluk", "10.12.33", "10.39.39", "127.0.0.1"} {
-				if strings.Contains(measured(t, w), name) {
-					t.Errorf("%s is in the warehouse", name)
-				}
-			}
+			answers(t, w, c.query, c.want)
+			must.NotSay(t, measured(t, w), "mengmei", "namasluk", "10.12.33", "10.39.39", "127.0.0.1")
 		})
 	}
 }

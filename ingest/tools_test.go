@@ -135,9 +135,7 @@ func TestToolsKeepNoTexts(t *testing.T) {
 	all := measured(t, w)
 	given := 0
 	for _, secret := range []string{"ada", "Ada", "sk-not", "10.0.0.7", "10.12.33", "10.39.39", "Once upon", "there was", "somebody", "try later", "it took", "tried by hand", "/home"} {
-		if strings.Contains(all, secret) {
-			t.Errorf("%q is in the warehouse", secret)
-		}
+		must.NotSay(t, all, secret)
 		_ = filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 			if text, readErr := os.ReadFile(path); err == nil && readErr == nil && bytes.Contains(text, []byte(secret)) {
 				given++
@@ -185,13 +183,9 @@ func TestPartsOfResults(t *testing.T) {
 // An SQLite file says how to export it, word by word.
 func TestSQLiteSaysHow(t *testing.T) {
 	err := refused(t, open(t), write(t, "benchmark_data.db", []byte("SQLite format 3\x00\x10\x00\n create table result(first_chunk_latency real)")), ingest.Options{}, "an SQLite file")
-	if !strings.Contains(hint.Of(err), "sqlite3 -csv -header benchmark_data.db") {
-		t.Errorf("hint: %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "sqlite3 -csv -header benchmark_data.db")
 	err = refused(t, open(t), write(t, "study.db", []byte("SQLite format 3\x00\x10\x00\n create table trial_params(x)")), ingest.Options{}, "an SQLite file")
-	if !strings.Contains(hint.Of(err), "optuna trials --storage") {
-		t.Errorf("hint: %q", hint.Of(err))
-	}
+	must.Say(t, hint.Of(err), "optuna trials --storage")
 }
 
 // A generated BLIS trace has arrivals, and no measurement.

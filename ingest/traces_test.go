@@ -100,12 +100,8 @@ func TestTextOfTracesStaysOut(t *testing.T) {
 	for _, file := range []string{"aibrix.jsonl", "dynamo.jsonl", "aiperf-turns.jsonl"} {
 		w := open(t)
 		result := load(t, w, "../fixtures/traces/"+file, ingest.Options{})
-		if !strings.Contains(strings.Join(result.Notes, "\n"), "text was left out") {
-			t.Errorf("%s: notes %q", file, result.Notes)
-		}
-		if all := fmt.Sprint(table(t, w, "from raw.arrivals left join raw.arrival_details using (source_id, line)"), result); strings.Contains(all, "canary") {
-			t.Errorf("%s: its text is in the warehouse", file)
-		}
+		must.Say(t, strings.Join(result.Notes, "\n"), "text was left out")
+		must.NotSay(t, fmt.Sprint(table(t, w, "from raw.arrivals left join raw.arrival_details using (source_id, line)"), result), "canary")
 		refused(t, open(t), "../fixtures/traces/"+file, ingest.Options{RefuseText: true}, "it holds text")
 	}
 }
@@ -132,11 +128,7 @@ func TestConversationsAreRefused(t *testing.T) {
 // Requests that failed and rows that are there twice stay, and are said.
 func TestBurstGPTKeepsFailuresAndDuplicates(t *testing.T) {
 	notes := strings.Join(load(t, open(t), "../fixtures/traces/burstgpt.csv", ingest.Options{}).Notes, "\n")
-	for _, want := range []string{"3 requests have no answer: they failed at the source; kept", "1 row is an exact duplicate; kept"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("notes: got %q, want %q", notes, want)
-		}
-	}
+	must.Say(t, notes, "3 requests have no answer: they failed at the source; kept", "1 row is an exact duplicate; kept")
 }
 
 // A chat whose parent is not there begins a session, and that is said.
@@ -157,9 +149,7 @@ func TestAgenticSessionsThatDoNotAddUp(t *testing.T) {
 	}
 	wrong := strings.Replace(string(content), `"combined_tokens":{"input":1334,`, `"combined_tokens":{"input":1335,`, 1)
 	notes = strings.Join(load(t, open(t), write(t, "wrong.json", []byte(wrong)), ingest.Options{}).Notes, "\n")
-	if !strings.Contains(notes, "its totals say 1335 input and 51 output tokens, its requests have 1334 and 51") {
-		t.Errorf("notes: got %q", notes)
-	}
+	must.Say(t, notes, "its totals say 1335 input and 51 output tokens, its requests have 1334 and 51")
 }
 
 // Data sets have a session a line: ids are local to each, copies under another id are one, and a line that is cut costs one session.
@@ -171,19 +161,11 @@ func TestAgenticSessionsOfOneFile(t *testing.T) {
 	content := session("a", one) + "\n" + session("b", `{"t":0,"type":"n","in":70,"out":4,"hash_ids":[1]}`) + session("copy", one)
 	w := open(t)
 	result := load(t, w, write(t, "many.jsonl", []byte(content)), ingest.Options{})
-	if got := lines(table(t, w, "select arrival_ns, input_tokens, session_id, turn, think_s from raw.arrivals left join raw.arrival_details using (source_id, line) order by line")); got !=
-		"0,130,a,0,\n1750000000,200,a,1,0.25\n0,70,b,0," {
-		t.Errorf("got\n%s", got)
-	}
-	if got := lines(table(t, w, "select count(distinct id), count(*) from (select unnest(blocks) as id from raw.arrivals)")); got != "4,6" {
-		t.Errorf("ids of two sessions, and their uses: got %s, want 4,6", got)
-	}
+	answers(t, w, "select arrival_ns, input_tokens, session_id, turn, think_s from raw.arrivals left join raw.arrival_details using (source_id, line) order by line",
+		"0 130 a 0 |1750000000 200 a 1 0.25|0 70 b 0 ")
+	answers(t, w, "select count(distinct id), count(*) from (select unnest(blocks) as id from raw.arrivals)", "4 6")
 	notes := strings.Join(result.Notes, "\n")
-	for _, want := range []string{"2 sessions count from their own begin", "1 sessions are copies of an earlier one"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("notes: got %q, want %q in it", notes, want)
-		}
-	}
+	must.Say(t, notes, "2 sessions count from their own begin", "1 sessions are copies of an earlier one")
 	refused(t, open(t), write(t, "cut.jsonl", []byte(content+content[:90])), ingest.Options{}, "1 of 4 rows rejected", "line 5")
 	refused(t, open(t), write(t, "sizes.jsonl", []byte(content+strings.Replace(session("c", `{"t":0,"in":1,"out":1}`), "64", "16", 1))), ingest.Options{}, "block_size is 16, and that of the session before is 64")
 }
@@ -202,9 +184,7 @@ func TestTurnsAreToldByTheirBlocks(t *testing.T) {
 		{"each begins anew", appended, "turns are appended: 2 of 2 have other blocks than the turn before"},
 		{"no block is full", row("a", 0, 60, "1") + row("a", 9000, 90, "2"), "1 turns follow another in their session, and no blocks tell"},
 	} {
-		if got := strings.Join(load(t, open(t), write(t, "m.jsonl", []byte(c.content)), ingest.Options{}).Notes, "\n"); !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %q, want %q in it", c.why, got, c.want)
-		}
+		must.Say(t, strings.Join(load(t, open(t), write(t, "m.jsonl", []byte(c.content)), ingest.Options{}).Notes, "\n"), c.want)
 	}
 	refused(t, open(t), write(t, "both.jsonl", []byte(cumulative+appended)), ingest.Options{}, "in 1 sessions turns begin with the blocks of the turn before, in 1 with others")
 	if got := load(t, open(t), write(t, "alone.jsonl", []byte(row("a", 0, 600, "1, 2")+row("b", 0, 600, "1, 2"))), ingest.Options{}).Notes; strings.Contains(strings.Join(got, "\n"), "turns") {
@@ -220,15 +200,10 @@ func TestHashesAsBlockIDs(t *testing.T) {
 	}
 	w := open(t)
 	result := load(t, w, write(t, "art.jsonl", []byte(row(100, a, b)+row(100, a, c)+row(60, strings.ToUpper(a)))), ingest.Options{})
-	if got := lines(table(t, w, "select count(*), count(distinct id), (select any_value(block_tokens) from raw.sources) from (select unnest(blocks) as id from raw.arrivals)")); got != "5,3,64" {
-		t.Errorf("uses, ids, tokens of a block: got %s, want 5,3,64", got)
-	}
-	if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "prefix blocks of 64 tokens: the file does not say") {
-		t.Errorf("notes: got %q", got)
-	}
+	answers(t, w, "select count(*), count(distinct id), (select any_value(block_tokens) from raw.sources) from (select unnest(blocks) as id from raw.arrivals)",
+		"5 3 64")
+	must.Say(t, strings.Join(result.Notes, "\n"), "prefix blocks of 64 tokens: the file does not say")
 	result = load(t, open(t), write(t, "odd.jsonl", []byte(row(100, a, b)+row(1000, a))), ingest.Options{})
-	if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "block ids stand for no fixed number of tokens") {
-		t.Errorf("notes: got %q", got)
-	}
+	must.Say(t, strings.Join(result.Notes, "\n"), "block ids stand for no fixed number of tokens")
 	refused(t, open(t), write(t, "word.jsonl", []byte(row(100, a, "some words"))), ingest.Options{}, "hash_ids: not an integer")
 }

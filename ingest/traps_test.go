@@ -46,9 +46,7 @@ func TestAccidentsOfTheFormatsOfAgents(t *testing.T) {
 				before, last = last[:i+1], last[i+1:]
 			}
 			refused(t, open(t), write(t, name, []byte(before+last[:len(last)/2])), ingest.Options{}, c.cut)
-			if notes := strings.Join(load(t, open(t), write(t, name, []byte(before+last+"\n"+last+"\n")), ingest.Options{}).Notes, "\n"); !strings.Contains(notes, c.twice) {
-				t.Errorf("a row twice: got %q, want %q", notes, c.twice)
-			}
+			must.Say(t, strings.Join(load(t, open(t), write(t, name, []byte(before+last+"\n"+last+"\n")), ingest.Options{}).Notes, "\n"), c.twice)
 			if !strings.Contains(text, c.value) {
 				t.Fatalf("no %s to leave out", c.value)
 			}

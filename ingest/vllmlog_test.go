@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tidemark/ingest"
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -41,9 +40,7 @@ func TestVLLMLog(t *testing.T) {
 		if got := fmt.Sprint(table(t, w, c.query)); got != strings.Replace(want, "[ [", "[[", 1) {
 			t.Errorf("%s: %s:\ngot  %s\nwant %s", c.file, c.query, got, c.want)
 		}
-		if !strings.Contains(strings.Join(result.Notes, "\n"), "neither year nor zone") {
-			t.Errorf("%s: notes %q", c.file, result.Notes)
-		}
+		must.Say(t, strings.Join(result.Notes, "\n"), "neither year nor zone")
 	}
 	refused(t, open(t), "../fixtures/logs/vllm-requests.log", ingest.Options{RefuseText: true}, "it holds text (prompt)")
 }
@@ -67,18 +64,13 @@ func TestStepsOfAVLLMLog(t *testing.T) {
 	if got := fmt.Sprint(table(t, w, "select count(*) from raw.metrics")); got != "[[6]]" {
 		t.Errorf("metrics: got %s", got)
 	}
-	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "3 steps are missing between those that are there") {
-		t.Errorf("notes %q", notes)
-	}
+	must.Say(t, strings.Join(result.Notes, "\n"), "3 steps are missing between those that are there")
 }
 
 // A server's log in which it says nothing of its work.
 func TestALogWithoutStepsOrAverages(t *testing.T) {
 	text := "(APIServer pid=7) INFO 01-01 00:00:00 [api_utils.py:273] non-default args: {'model_tag': 'llama'}\n(APIServer pid=7) INFO 01-01 00:00:31 [model.py:1788] Using max model len 32768\n"
-	_, err := ingest.Load(t.Context(), open(t), []string{write(t, "server.log", []byte(text))}, ingest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "without a line of a step or of averages") || !strings.Contains(hint.Of(err), "--enable-logging-iteration-details") {
-		t.Errorf("got %v, %s", err, hint.Of(err))
-	}
+	must.Refuse(ingest.Load(t.Context(), open(t), []string{write(t, "server.log", []byte(text))}, ingest.Options{}))(t, "without a line of a step or of averages", "--enable-logging-iteration-details")
 }
 
 // What containerd, kubectl and Docker write before a line has finer instants, and a year.

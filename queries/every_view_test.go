@@ -63,23 +63,15 @@ func filled(t *testing.T, setup string) *sql.DB {
 	content := fills[setup]
 	if content == nil {
 		path := warehousetest.File(t)
-		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 		warehousetest.Put(t, w, "set threads = 1", setup)
 		must.Do(t, w.Close())
-		if content, err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		content = must.Get(os.ReadFile(path))(t)
 		fills[setup] = content
 	}
 	path := filepath.Join(t.TempDir(), "filled.duckdb")
 	must.Do(t, os.WriteFile(path, content, 0o600))
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	t.Cleanup(func() { w.Close() })
 	must.Get(w.DB().Exec("set threads = 1"))(t)
 	return w.DB()

@@ -63,9 +63,7 @@ func TestViews(t *testing.T) {
 			defer func() { shared <- db }()
 			tx := must.Get(db.Begin())(t)
 			defer func() {
-				if err := tx.Rollback(); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, tx.Rollback())
 			}()
 			if _, err := tx.Exec(sections["setup.sql"]); err != nil {
 				t.Fatalf("%s: setup.sql: %v", path, err)
@@ -78,9 +76,7 @@ func TestViews(t *testing.T) {
 			} else {
 				err = warehouse.RefreshWithin(t.Context(), tx, relation(path), query)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			compare(t, tx, query, want)
 		})
 	}
@@ -103,15 +99,12 @@ func relation(path string) string {
 
 func examples(t *testing.T) []string {
 	var found []string
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".txtar" {
 			found = append(found, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 

@@ -1,10 +1,10 @@
 package replay
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -19,12 +19,8 @@ func TestAServerThatIsSlowToConnectIsNotTheClientsFault(t *testing.T) {
 		}
 		return o.finish(120, limits{10 * time.Millisecond, time.Second}, observed{}, nil).InvalidReason
 	}
-	if got := run(200*time.Millisecond, 1030*time.Millisecond); !strings.Contains(got, "took connections up to 1.03 s late") {
-		t.Errorf("late by connecting: got %q", got)
-	}
-	for name, connect := range map[string]time.Duration{"a connection that was there": unknown, "a quick one": time.Millisecond} {
-		if got := run(200*time.Millisecond, connect); !strings.Contains(got, "who had the CPU is not known") {
-			t.Errorf("late over %s: got %q", name, got)
-		}
+	must.Say(t, run(200*time.Millisecond, 1030*time.Millisecond), "took connections up to 1.03 s late")
+	for _, connect := range map[string]time.Duration{"a connection that was there": unknown, "a quick one": time.Millisecond} {
+		must.Say(t, run(200*time.Millisecond, connect), "who had the CPU is not known")
 	}
 }

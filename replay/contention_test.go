@@ -2,11 +2,10 @@ package replay
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -40,22 +39,10 @@ func TestWhoTookTheCPU(t *testing.T) {
 		{"the client itself", machine{cpu: 1.9e9, others: 50e6, waits: 400e6}, "busiest second: give it more cores or less load"},
 		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
 	} {
-		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
-		var result Result
-		synctest.Test(t, func(t *testing.T) {
-			server := &pipeServer{began: time.Now().Add(beginAhead)}
-			s := settingsFor("http://tiny")
-			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat, s.state = server.dial, host.TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
-			var err error
-			if result, err = Run(t.Context(), plan, s, folder); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
+		requests := []plan.Request{{InputTokens: 5, OutputTokens: 500}} // in flight for 5 s
+		result := inBubble(t, requests, &pipeServer{}, settingsFor("http://tiny"), filepath.Join(t.TempDir(), "run"), func(s *Settings) {
+			s.MaxLateness, s.MaxStall, s.beat, s.state = 0, 0, late(12*time.Millisecond), c.machine.state(time.Now())
 		})
-		if !strings.Contains(result.InvalidReason, c.want) {
-			t.Errorf("%s: %+v\n%s\nwant %s", c.name, result.Client, result.InvalidReason, c.want)
-		}
+		must.Say(t, result.InvalidReason, c.want)
 	}
 }

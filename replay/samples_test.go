@@ -10,11 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tidemark/internal/proof/must"
-	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
 
@@ -108,44 +106,32 @@ func TestClocksThatAreHeldDownAreToldWhileARunGoes(t *testing.T) {
 
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
-	synctest.Test(t, func(t *testing.T) {
-		server := &pipeServer{began: time.Now().Add(beginAhead)}
-		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, host.TimerSleep
-		s.PredictTPOT = func(inFlight int, contextTokens float64, _ plan.Header) time.Duration {
-			return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
-		}
-		var seen []Progress
-		s.Progress = func(p Progress) { seen = append(seen, p) }
-		must.Get(Run(t.Context(), path, s, folder))(t)
-		synctest.Wait()
-		if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
-			t.Errorf("%+v", seen)
-		}
-	})
+	s := settingsFor("http://tiny")
+	s.PredictTPOT = func(inFlight int, contextTokens float64, _ plan.Header) time.Duration {
+		return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
+	}
+	var seen []Progress
+	s.Progress = func(p Progress) { seen = append(seen, p) }
+	onFakeClockAs(t, []plan.Request{{InputTokens: 5, OutputTokens: 400}}, &pipeServer{}, s)
+	if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
+		t.Errorf("%+v", seen)
+	}
 }
 
 // A request to another model takes the same 400 tokens, and the line is about the run's own model alone.
 func TestTheProgressIsOfTheRunsOwnModel(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}, {InputTokens: 900, OutputTokens: 400, Class: "b"}, {InputTokens: 900, OutputTokens: 400, Class: "b"}}))
-	synctest.Test(t, func(t *testing.T) {
-		server := &pipeServer{began: time.Now().Add(beginAhead)}
-		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep, s.Models = server.dial, host.TimerSleep, map[string]string{"b": "large"}
-		s.PredictTPOT = func(inFlight int, _ float64, _ plan.Header) time.Duration {
-			return time.Duration(inFlight) * time.Second
-		}
-		var seen []Progress
-		s.Progress = func(p Progress) { seen = append(seen, p) }
-		must.Get(Run(t.Context(), path, s, folder))(t)
-		synctest.Wait()
-		if len(seen) < 4 || seen[1].InFlight != 3 || seen[1].PredictedTPOT != time.Second || seen[1].Model != "tiny" {
-			t.Errorf("%+v", seen)
-		}
-	})
+	s := settingsFor("http://tiny")
+	s.Models = map[string]string{"b": "large"}
+	s.PredictTPOT = func(inFlight int, _ float64, _ plan.Header) time.Duration {
+		return time.Duration(inFlight) * time.Second
+	}
+	var seen []Progress
+	s.Progress = func(p Progress) { seen = append(seen, p) }
+	requests := []plan.Request{{InputTokens: 5, OutputTokens: 400}, {InputTokens: 900, OutputTokens: 400, Class: "b"}, {InputTokens: 900, OutputTokens: 400, Class: "b"}}
+	onFakeClockAs(t, requests, &pipeServer{}, s)
+	if len(seen) < 4 || seen[1].InFlight != 3 || seen[1].PredictedTPOT != time.Second || seen[1].Model != "tiny" {
+		t.Errorf("%+v", seen)
+	}
 	var m meter
 	m.addGap(10*time.Millisecond, 1, false)
 	m.addGap(90*time.Millisecond, 1, true)
@@ -165,15 +151,11 @@ func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
 	text := everything(t, folder)
-	for _, want := range []string{
-		`"base_urls": [` + "\n      \"" + fake.URL + `"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,
-		`"drain_timeout_s": 1,`, `"warm_up_s": 0.001`, fake.URL + "/metrics\"", `"hypothesis": "more is slower"`, `"row": 1`, `"repeat": 2`, `"percentile": 99`,
+	must.Say(t, text,
+		`"base_urls": [`+"\n      \""+fake.URL+`"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,
+		`"drain_timeout_s": 1,`, `"warm_up_s": 0.001`, fake.URL+"/metrics\"", `"hypothesis": "more is slower"`, `"row": 1`, `"repeat": 2`, `"percentile": 99`,
 		`"is_drained": true`, `"cores": `,
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("run.json has no %s", want)
-		}
-	}
+	)
 	d := documentIn(t, folder)
 	if *d.Series != *s.Series || d.Servers != nil || d.Prompts != nil {
 		t.Errorf("%+v", d)

@@ -3,9 +3,9 @@
 package reports_test
 
 import (
-	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/reports"
 )
 
@@ -32,9 +32,7 @@ func TestReportTellsWhatTheTraceIs(t *testing.T) {
 	} {
 		page := write(t, db, reports.Options{RunIDs: []string{test.run}})
 		for _, want := range test.wants {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s: no %q in the report", test.run, want)
-			}
+			must.Say(t, page, want)
 		}
 	}
 }
@@ -46,9 +44,5 @@ func TestReportShowsTheRulesOfAnExport(t *testing.T) {
 	insert(t, db, `insert into raw.manifests values (1, '{"schema": "tidemark.privacy/1", "parameters": {"k": 10, "tick_s": 1},
 		"rules": [{"rule": 3, "truth": "no cell of 1 to 9", "verdict": "pass", "figures": "the least holds 11"}]}')`)
 	page := write(t, db, reports.Options{})
-	for _, want := range []string{"was exported under privacy rules", "no cell of 1 to 9", "the least holds 11", "marts.privacy_rules"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in the report", want)
-		}
-	}
+	must.Say(t, page, "was exported under privacy rules", "no cell of 1 to 9", "the least holds 11", "marts.privacy_rules")
 }

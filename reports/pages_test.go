@@ -83,9 +83,7 @@ func checkPage(t *testing.T, name, html string, texts []string) {
 	}
 	shown := strings.Join(strings.Fields(b.Evaluate(`document.body.innerText`)), " ")
 	for _, text := range texts {
-		if !strings.Contains(shown, strings.Join(strings.Fields(text), " ")) {
-			t.Errorf("the page does not show %.80q as it is; it begins %.300s", text, shown)
-		}
+		must.Say(t, shown, strings.Join(strings.Fields(text), " "))
 	}
 	for _, width := range []int{390, 820, 1280} {
 		b.Size(width)

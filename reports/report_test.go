@@ -17,6 +17,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/proof/golden"
+	"tidemark/internal/proof/must"
 	"tidemark/reports"
 )
 
@@ -50,10 +51,7 @@ func (keeper) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 // TempDir lasts as long as the process.
 func (k keeper) TempDir() string {
-	folder, err := os.MkdirTemp("", "tidemark-reports")
-	if err != nil {
-		k.Fatal(err)
-	}
+	folder := must.Get(os.MkdirTemp("", "tidemark-reports"))(k)
 	kept = append(kept, folder)
 	return folder
 }
@@ -86,9 +84,7 @@ func TestTheSameDataIsTheSameBytes(t *testing.T) {
 func TestAReportIsOneSafeFile(t *testing.T) {
 	html := together()
 	const policy = `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"`
-	if !strings.Contains(html, policy) {
-		t.Errorf("the page does not forbid requests by %s", policy)
-	}
+	must.Say(t, html, policy)
 	if found := regexp.MustCompile(`<script|<iframe|<img|<link|\son[a-z]+=|@import|src=|href="[^#]|url\([^#]`).FindString(html); found != "" {
 		t.Errorf("the page has %q, which could load or run something", found)
 	}
@@ -171,9 +167,7 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 			t.Errorf("%s: the page has %d bytes, want at most 400 kB", run, len(html))
 		}
 		for _, text := range says {
-			if !strings.Contains(html, text) {
-				t.Errorf("%s: the page does not say %q; it begins with %s", run, text, regexp.MustCompile(`<h1>[\s\S]*?</p>`).FindString(html))
-			}
+			must.Say(t, html, text)
 		}
 		if title := regexp.MustCompile(`<h1>(.*?)</h1>`).FindStringSubmatch(html)[1]; len([]rune(title)) > 60 {
 			t.Errorf("%s: the headline has %d characters: %s", run, len([]rune(title)), title)
@@ -200,14 +194,10 @@ func TestALateRunOfFewRequests(t *testing.T) {
 	} {
 		html := write(t, db, reports.Options{RunIDs: c.runs})
 		for _, text := range c.says {
-			if !strings.Contains(html, text) {
-				t.Errorf("%v: the page does not say %q; it begins with %s", c.runs, text, regexp.MustCompile(`<h1>[\s\S]*?</dl>`).FindString(html))
-			}
+			must.Say(t, html, text)
 		}
 		for _, text := range c.nots {
-			if strings.Contains(html, text) {
-				t.Errorf("%v: the page says %q", c.runs, text)
-			}
+			must.NotSay(t, html, text)
 		}
 	}
 }
@@ -238,11 +228,7 @@ select
     100 * (seq % 4 = 0)::integer as prefill_tokens, 8 + seq // 200 as decode_requests, 8 + seq // 200 as decode_tokens, false as is_dummy
 from range(440, 1160) as steps (seq)`)
 	html := write(t, db, reports.Options{})
-	for _, text := range []string{"The engine made 720 steps, one each ", "the GPU waited ", "requests that decode in a step", "predicted for the same seconds", "decoding and prompts", "the engine may be ahead"} {
-		if !strings.Contains(tightless(html), text) {
-			t.Errorf("the page does not say %q", text)
-		}
-	}
+	must.Say(t, tightless(html), "The engine made 720 steps, one each ", "the GPU waited ", "requests that decode in a step", "predicted for the same seconds", "decoding and prompts", "the engine may be ahead")
 	if n := strings.Count(html, ">Engine steps</h"); n != 1 {
 		t.Errorf("%d sections of steps, want that of one run", n)
 	}
@@ -276,15 +262,11 @@ from (values (98, 'another'), (99, 'with-gpus-cuda-gpu-kern-sum'), (100, 'g_kern
 insert into raw.kernels (source_id, seq, name, instances, total_s)
 values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10, 3), (99, 1, 'nvjet_gemm', 10, 1), (100, 0, 'flash_fwd_kernel', 10, 3), (100, 1, 'nvjet_gemm', 10, 1)`)
 	html := write(t, db, reports.Options{})
-	for _, text := range []string{"2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "<p>0.0982 output tokens per joule (0.0937 to 0.103, 90 % interval of batch means), 10.2 J a token: 78.6/s at 800 W of all GPUs, from 437",
+	must.Say(t, html, "2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "<p>0.0982 output tokens per joule (0.0937 to 0.103, 90 % interval of batch means), 10.2 J a token: 78.6/s at 800 W of all GPUs, from 437",
 		"A request takes ", "prompt tokens that were computed",
 		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile g_kernels, the first of 2 profiles of this run",
 		"Kernels of with-gpus-cuda-gpu-kern-sum: attention 75.0 % (predicted ", "Kernels of g_kernels: attention 75.0 % (predicted ", "so that the steady part of the run (from ",
-		"What fits, and how long prompts wait by a formula", "One replica has room for ", "By the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits "} {
-		if !strings.Contains(html, text) {
-			t.Errorf("the page does not say %q", text)
-		}
-	}
+		"What fits, and how long prompts wait by a formula", "One replica has room for ", "By the formula of Pollaczek and Khinchine (prompts at random instants, computed one after the other) a prompt waits ")
 }
 
 // decided accepts one run and rejects another.
@@ -317,23 +299,15 @@ func TestAnExperimentShowsItsSteps(t *testing.T) {
 	insert(t, db, byLateness+" where run_id = 'e8'")
 	insert(t, db, "update raw.requests set cached_tokens_reported = case when run_id = 'e4' then input_tokens // 2 else 0 end")
 	all := write(t, db, reports.Options{})
-	for _, text := range []string{"<h1>The knee is at max concurrency 2: beyond it load waits</h1>", "Hypothesis: <bdi>two are as fast as one</bdi>", "so it is for the reader to judge"} {
-		if !strings.Contains(all, text) {
-			t.Errorf("the page of the whole experiment does not say %q", text)
-		}
-	}
+	must.Say(t, all, "<h1>The knee is at max concurrency 2: beyond it load waits</h1>", "Hypothesis: <bdi>two are as fast as one</bdi>", "so it is for the reader to judge")
 	html := write(t, db, reports.Options{RunIDs: []string{"e1"}})
-	for _, text := range []string{
+	must.Say(t, html,
 		"Steps of how many at once", "To be shown: <bdi>two are as fast as one</bdi>",
 		"1 run stopped before the end counts for nothing here",
 		"of their prompt tokens the server had between 0 % and 50.0 % cached",
 		"with its knee at 2: from there added load brings less than half",
 		"what is hollow is of invalid, failed or stopped runs and counts for nothing", ">invalid</text>",
-	} {
-		if !strings.Contains(html, text) {
-			t.Errorf("the page does not say %q", text)
-		}
-	}
+	)
 }
 
 const byLateness = `update raw.runs set document = json_merge_patch(document, '{"settings": {"mode": "open"}}')`
@@ -376,23 +350,15 @@ update raw.requests
 set first_token_s = null, last_token_s = null, chunk_offsets_us = null, chunk_tokens = null, failure = 'http_503', http_status = 503, output_tokens_reported = null
 where run_id = 'none' or seq <> 7`)
 	none := drawing.ReplaceAllString(write(t, db, reports.Options{RunIDs: []string{"none"}}), "")
-	for _, text := range []string{
+	must.Say(t, none,
 		"A TTFT is known of 0 completed requests: no distribution</strong>",
 		"A TPOT is known of 0 completed requests: no distribution</strong>", "<p>0 answers came whole: no distribution.",
-	} {
-		if !strings.Contains(none, text) {
-			t.Errorf("of a run without an answer the page does not say %q", text)
-		}
-	}
+	)
 	one := drawing.ReplaceAllString(write(t, db, reports.Options{RunIDs: []string{"one"}}), "")
-	for _, text := range []string{
+	must.Say(t, one,
 		"p90 of TTFT lay at 49.2\u202fms", "A TPOT is known of 1 completed request: no distribution</strong>", "<p>1 answer came whole: no distribution.",
 		"Only 1 request can be compared with a prediction: too few for a finding</strong>",
-	} {
-		if !strings.Contains(one, text) {
-			t.Errorf("of a run with one answer the page does not say %q", text)
-		}
-	}
+	)
 	for _, html := range []string{none, one} {
 		if found := regexp.MustCompile(`<figcaption>[^<]*(between|Half of|median request|–)[^<]*`).FindString(html); found != "" {
 			t.Errorf("the page says %q", found)
@@ -402,35 +368,25 @@ where run_id = 'none' or seq <> 7`)
 
 func TestAKilledRunIsNotCalledValid(t *testing.T) {
 	html := write(t, record(t, recorded{id: "k1", name: "killed", requests: 40, lateness: 0.003, isKilled: true}), reports.Options{})
-	for _, text := range []string{
+	must.Say(t, html,
 		"invalid, neither pass nor fail: the run never ended (killed?): 20 requests have no row",
 		"20 not sent or not ended",
 		"40 requests, speed 1",
-	} {
-		if !strings.Contains(html, text) {
-			t.Errorf("the page does not say %q", text)
-		}
-	}
+	)
 }
 
 // One that says 2 ms a token where an H100 needs 4.48 ms for the weights alone is no reason to doubt the H100.
 func TestARequestBelowTheFloorIsAnErrorOfTheData(t *testing.T) {
 	const text = "decoded faster than the floor. Nothing does: this is an error in the data."
-	if strings.Contains(together(), text) {
-		t.Errorf("the page says %q of runs with no such request", text)
-	}
+	must.NotSay(t, together(), text)
 	db := record(t, recorded{id: "f1", name: "fast", requests: 40, lateness: 0.003})
 	insert(t, db, `update raw.requests set last_token_s = first_token_s + 2e-3 * (output_tokens - 1) where seq in (7, 8)`)
 	html := drawing.ReplaceAllString(write(t, db, reports.Options{}), "")
-	for _, text := range []string{
-		"2 requests " + text,
+	must.Say(t, html,
+		"2 requests "+text,
 		"2 requests of 40 decoded faster than memory allows",
 		"2 of 40 requests were faster than H100 memory allows: check GPU, model, format, tensor parallel size; invalid, neither pass nor fail",
-	} {
-		if !strings.Contains(html, text) {
-			t.Errorf("the page does not say %q", text)
-		}
-	}
+	)
 }
 
 // "688 sent" and "697 were due" stood on one page, and what differed was the warm-up.
@@ -467,16 +423,10 @@ func TestRunsOfOneNameAreToldApart(t *testing.T) {
 			t.Errorf("%q stands %d times on the page and %d times for itself", name, bare, isolated)
 		}
 	}
-	if !strings.Contains(html, "TPOT lies at ") {
-		t.Error("two equal medians are said to differ")
-	}
+	must.Say(t, html, "TPOT lies at ")
 	alone := write(t, record(t, one), reports.Options{})
-	if !strings.Contains(alone, `<header class="mast"><span><b><bdi>`+turning+"</bdi></b>") {
-		t.Error("what is beside the run's name is turned round by it")
-	}
-	if !strings.Contains(alone, "40 requests over 20.0 s, speed 1") {
-		t.Error("the run's length is not written with three digits")
-	}
+	must.Say(t, alone, `<header class="mast"><span><b><bdi>`+turning+"</bdi></b>")
+	must.Say(t, alone, "40 requests over 20.0 s, speed 1")
 }
 
 // Two runs whose p99 has no interval were "0 of 1 runs differ" below a headline of 2x: what the intervals of the medians tell counts.
@@ -486,32 +436,16 @@ func TestTheTableOfRunsSaysWhatTheHeadlineSays(t *testing.T) {
 	same.id, same.name = "same", "same"
 	slow.id, slow.name, slow.slowness = "tp2", "tp2", 2
 	html := write(t, record(t, one, slow), reports.Options{})
-	for _, want := range []string{"The second run differs from the first by more than chance", "median 2.00× (", "median TPOT 2.00"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page of two runs does not say %q", want)
-		}
-	}
+	must.Say(t, html, "The second run differs from the first by more than chance", "median 2.00× (", "median TPOT 2.00")
 	html = write(t, record(t, one, same), reports.Options{})
-	for _, want := range []string{"Nothing shows that the second run differs from the first", "~ median 1.00× (1.00 to 1.00)"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page of two equal runs does not say %q", want)
-		}
-	}
+	must.Say(t, html, "Nothing shows that the second run differs from the first", "~ median 1.00× (1.00 to 1.00)")
 	html = write(t, record(t, one, same, slow), reports.Options{})
-	for _, want := range []string{"<h1>2 of 3 pairs of runs differ by more than chance</h1>", "1 of 2 runs differ from the first by more than chance",
-		"Of all 3 pairs 3 have an interval, and 2 differ by more than chance; one interval in ten misses. Not told apart: same and tp1."} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page of three runs does not say %q, but %s", want, regexp.MustCompile(`Ratios are to the first[\s\S]*?</caption>`).FindString(html))
-		}
-	}
+	must.Say(t, html, "<h1>2 of 3 pairs of runs differ by more than chance</h1>", "1 of 2 runs differ from the first by more than chance",
+		"Of all 3 pairs 3 have an interval, and 2 differ by more than chance; one interval in ten misses. Not told apart: same and tp1.")
 	// As fast on twice the GPUs: of one GPU it is half.
 	slow.slowness, slow.gpus = 1, 2
 	html = write(t, record(t, one, slow), reports.Options{})
-	for _, want := range []string{"throughput a GPU 0.500×", "Output tokens<small>/s a GPU", "The numbers of GPUs differ", "0.500× (0.500 to 0.500)"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page of two runs on one and on two GPUs does not say %q; it begins with %s", want, regexp.MustCompile(`<h1>[\s\S]*?</h1>`).FindString(html))
-		}
-	}
+	must.Say(t, html, "throughput a GPU 0.500×", "Output tokens<small>/s a GPU", "The numbers of GPUs differ", "0.500× (0.500 to 0.500)")
 }
 
 func TestRunsThatAreNotThere(t *testing.T) {

@@ -2,8 +2,7 @@
 // and rows reduced to the few Go types that every caller can print, compare and encode.
 //
 //	Ask     for questions written in this program
-//	Query   for a user's own: one statement that only reads (statement.go)
-//	Stream  the same for answers of any size, row by row
+//	Stream  for a user's own: one statement that only reads (statement.go), and an answer of any size, row by row
 //	Schema  what there is to ask, from the comments that the warehouse keeps (schema.go)
 //
 // Unknown makes the error for a name that is not there, with the names that are. MixedDefinitions warns when a query may average
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/store/warehouse"
 )
 
 // Table is the answer to a question. It is held in memory as a whole, so a question that may have many rows limits them itself or
@@ -65,38 +66,8 @@ func (t Table) Records() []map[string]any {
 	return records
 }
 
-// Query asks a user's SQL, which must be one statement that only reads. Everything else is refused, also statements that would write files.
-func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
-	if err := allowed(ctx, db, query); err != nil {
-		return Table{}, err
-	}
-	table, err := Ask(ctx, db, query, args...)
-	return table, explained(err)
-}
-
-// Asker is what can be asked: a database, or a transaction where the answer must follow from what was changed in it.
-type Asker interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
-// variables, as sql.Rows.Scan does. It is for typed rows and for answers too long for a Table.
-func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 // Ask asks SQL that is written in this program. It is not checked for being read-only.
-func Ask(ctx context.Context, db Asker, query string, args ...any) (Table, error) {
+func Ask(ctx context.Context, db warehouse.Asker, query string, args ...any) (Table, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return Table{}, err

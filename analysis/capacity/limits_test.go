@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Limits find what the curve of a search finds for each objective, with a slower twin too, and say which objective binds.
@@ -11,16 +13,10 @@ func TestLimitsAreThoseOfTheCurve(t *testing.T) {
 	q := Question{Window: poisson(6, 2*time.Minute, 3), Length: 2 * time.Minute, Objectives: latency(0.95, 1, 0.03), Seed: 1, MaxScale: 5,
 		Twin: Twin{Engine: engineOf(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}}
 	const requests = 2000
-	l, err := NewLimits(t.Context(), q, requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(NewLimits(t.Context(), q, requests))(t)
 	var lns []float64
 	for _, shift := range []Shift{{}, {All: 0.1}} {
-		got, err := l.At(shift, 0, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(l.At(shift, 0, false))(t)
 		want, binding := math.Inf(1), 0
 		for j := range q.Objectives {
 			if ln := newCurve(l.twin, l.plans, shift, requests).limit(j, 0, got.Ln).lnScale; ln < want {
@@ -36,9 +32,7 @@ func TestLimitsAreThoseOfTheCurve(t *testing.T) {
 		t.Errorf("a slower server takes more: %v", lns)
 	}
 	q.Objectives = latency(0.95, 1e-6, 1)
-	if l, err = NewLimits(t.Context(), q, requests); err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(NewLimits(t.Context(), q, requests))(t)
 	if got, err := l.At(Shift{}, 0, true); err != nil || !math.IsInf(got.Ln, -1) || got.Objective != 0 {
 		t.Errorf("a TTFT of 1 us: %+v, %v: want no multiple, by the first objective", got, err)
 	}

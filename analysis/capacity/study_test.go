@@ -89,10 +89,7 @@ func (s studied) question(t testing.TB, seed uint64) *Question {
 	if s.believed != nil {
 		s.believed(&q.Twin.Engine)
 	}
-	q, err := q.settled()
-	if err != nil {
-		t.Fatal(err)
-	}
+	q = must.Get(q.settled())(t)
 	return &q
 }
 

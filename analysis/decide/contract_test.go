@@ -63,9 +63,7 @@ func TestContractsThatBoundNothingAreRefused(t *testing.T) {
 		{"an unknown key", whole + "reason: because\n", `line 8: unknown key "reason"`, ""},
 	} {
 		_, err := contractOf(t, c.text)
-		if err == nil || !strings.Contains(err.Error(), c.words) || !strings.Contains(hint.Of(err), c.todo) {
-			t.Errorf("%s: got %v (hint: %s), want %q (hint: %q)", c.why, err, hint.Of(err), c.words, c.todo)
-		}
+		must.Fail(t, err, c.words, c.todo)
 		if err != nil && c.why != "an SLO that is not there" && !hint.IsMisuse(err) {
 			t.Errorf("%s: %v is no misuse", c.why, err)
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -192,7 +191,7 @@ func (d Decision) Keep(ctx context.Context, w *warehouse.Warehouse) error {
 // Series gives the runs of an experiment, by its id or its name, with the row that each is of; none where no experiment is called that.
 func Series(ctx context.Context, db *sql.DB, name string) (runs, values []string, err error) {
 	var series []string
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     run_id,
     series_id,

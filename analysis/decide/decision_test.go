@@ -52,7 +52,7 @@ func TestASeriesChoosesTheCheapestRow(t *testing.T) {
 		}
 	}
 	_, err := OfSeries([]Judged{ofRow("1", "a", Accepted, 1), ofRow("2", "b", Accepted, 0)}, nil, Words{})
-	warehousetest.WantError(t, err, "2 rows of the series would do, and what their tokens cost is not known", "tidemark decide a --rejected RUN")
+	must.Fail(t, err, "2 rows of the series would do, and what their tokens cost is not known", "tidemark decide a --rejected RUN")
 }
 
 // Where the path stops without an answer nothing is decided, unless the user decides even so.
@@ -75,14 +75,10 @@ func TestARecordSaysWhatTheModelExpected(t *testing.T) {
 		Objectives: []Objective{{Metric: metric.FailureRatio, AtMost: 0.01, Observed: new(0.002), Low: new(0.001), High: new(0.003), Outcome: analysis.Met},
 			{Metric: metric.TPOT, Percentile: 99, Class: "chat", AtMost: 0.02, Outcome: analysis.Undecided}}}
 	text := string(OfRun([]Judged{j}, nil, false, Words{Reason: "# not a heading\n- nor a *list*", By: "ann"}).Markdown())
-	for _, want := range []string{
+	must.Say(t, text,
 		"# a\\|b accepted\n\nWhy: # not a heading", "The model expected a median time per token of 10.0 ms; it was 11.0 ms: 1.10 times the prediction",
 		"| share of failures | 1.00 % | 0.200 % | 0.100 % to 0.300 % | met |", "| p99 TPOT of class chat | 20.0 ms | not known | none | undecided |", `\n- nor a \*list\*`,
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
+	)
 }
 
 func TestWhatBinds(t *testing.T) {

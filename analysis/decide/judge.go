@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/analysis/metric"
 	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 	"tidemark/replay/profile"
 )
@@ -226,7 +226,7 @@ func (j *Judged) walk(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	return answers.Each(ctx, db, `
+	return warehouse.Each(ctx, db, `
 select
     coalesce(question, ''),
     coalesce(answer, ''),

@@ -21,13 +21,8 @@ import (
 func question(t *testing.T, bound, metrics string) gate.Question {
 	t.Helper()
 	var q gate.Question
-	var err error
-	if q.Bound, err = gate.ParseBound(bound); err != nil {
-		t.Fatal(err)
-	}
-	if q.Metrics, err = gate.ParseMetrics(metrics); err != nil {
-		t.Fatal(err)
-	}
+	q.Bound = must.Get(gate.ParseBound(bound))(t)
+	q.Metrics = must.Get(gate.ParseMetrics(metrics))(t)
 	return q
 }
 
@@ -199,11 +194,7 @@ func TestTextsInAReportStayTexts(t *testing.T) {
 	g := must.Get(gate.Judge(t.Context(), w.DB(), comparison, question(t, "5%", "p50_ttft,p99_itl")))(t)
 	checkJUnit(t, g)
 	text := string(g.Markdown())
-	for _, bad := range []string{"<b>", "\n# head", "\x1b", " `x`"} {
-		if strings.Contains(text, bad) {
-			t.Errorf("the summary holds %q: %s", bad, text)
-		}
-	}
+	must.NotSay(t, text, "<b>", "\n# head", "\x1b", " `x`")
 	if !strings.Contains(text, "| p50 TTFT | 1.00 s | 2.00 s | +100 % | +100 % to +100 % | **worse** |\n") || !strings.Contains(text, "cannot tell of p99 ITL: it has no value in both\n") {
 		t.Errorf("the summary is %s", text)
 	}

@@ -106,10 +106,7 @@ type nightOf struct {
 func (n *nightOf) open(t *testing.T) {
 	t.Helper()
 	n.path = filepath.Join(t.TempDir(), "requests.csv")
-	var err error
-	if n.file, err = os.Create(n.path); err != nil {
-		t.Fatal(err)
-	}
+	n.file = must.Get(os.Create(n.path))(t)
 	n.out = bufio.NewWriter(n.file)
 }
 
@@ -121,14 +118,11 @@ func (n *nightOf) play(t *testing.T, side string, d deployment.Deployment, serve
 	count := 0
 	settings := rehearsal.Settings{Engine: server, IsCold: true}
 	settings.Engine.MaxModelLen = 32768
-	err := rehearsal.Play(t.Context(), settings, traffic(n.seed), func(r *rehearsal.Request) error {
+	must.Do(t, rehearsal.Play(t.Context(), settings, traffic(n.seed), func(r *rehearsal.Request) error {
 		count++
 		_, err := fmt.Fprintf(n.out, "%s,%d,%d,%d,%v,%v,%v\n", run, r.Seq, r.InputTokens, r.OutputTokens, r.Sent.Seconds(), r.First.Seconds(), r.Last.Seconds())
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	n.heads = append(n.heads, fmt.Sprintf(`insert into raw.runs values ('%s', %d, '{"status": "done", "started_at": "2026-11-20T10:00:00Z", "ended_at": "2026-11-20T11:00:00Z",
 		"plan": {"requests": %[3]d, "fingerprint": "%[1]s", "source": "chat"}, "result": {"planned": %[3]d, "is_valid": true}, "server": {"is_simulated": true},
 		"environment": {"gpu": %[4]q, "catalog_model": %[5]q, "engine_version": %[6]q}}')`, run, len(n.heads)+1, count, d.GPU, d.CatalogModel, d.EngineVersion))

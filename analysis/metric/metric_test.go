@@ -15,9 +15,7 @@ func TestSQLKnowsTheMetricsOfAnSLO(t *testing.T) {
 	for _, path := range []string{"marts/slo.sql", "marts/slo_misses.sql"} {
 		query := header.ReplaceAllString(read(t, "../../queries/"+path), "")
 		for _, metric := range All {
-			if !strings.Contains(query, "'"+metric+"'") {
-				t.Errorf("%s does not know the metric '%s'", path, metric)
-			}
+			must.Say(t, query, "'"+metric+"'")
 		}
 	}
 	for _, metric := range All {
@@ -31,9 +29,7 @@ func TestDocumentsKnowTheMetricsOfAnSLO(t *testing.T) {
 	for path, sign := range map[string]string{"queries/marts/slo.sql": "'", "queries/staging/slo_objectives.sql": "'", "docs/files.md": "`"} {
 		sentence := regexp.MustCompile(`(?m)^(-- metric |Metrics are ).*\n?.*$`).FindString(read(t, "../../"+path))
 		for _, metric := range All {
-			if !strings.Contains(sentence, sign+metric+sign) {
-				t.Errorf("%s: %q leaves out %s", path, sentence, metric)
-			}
+			must.Say(t, sentence, sign+metric+sign)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package regression
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"tidemark/internal/proof/must"
@@ -98,8 +97,6 @@ func TestFitRefusesWhatIsNoMeasurement(t *testing.T) {
 		{[]Row{{TPOT: 1, Terms: map[string]float64{"kv": math.Inf(1)}}}, nil, "kv of +Inf s"},
 		{[]Row{{TPOT: 1, Terms: terms}}, map[string]float64{"weights": 0}, "prior of weights: 0"},
 	} {
-		if _, err := FitScales(test.rows, test.priors); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("FitScales(%v, %v): got %v, want %q", test.rows, test.priors, err, test.want)
-		}
+		must.Refuse(FitScales(test.rows, test.priors))(t, test.want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
 )
 
@@ -40,7 +41,7 @@ func IsFile(argument string) bool { return filepath.Ext(argument) == ".json" }
 
 // Kept is a study as it is in a warehouse; its schema is empty where there is none of that name.
 func Kept(ctx context.Context, db *sql.DB, name string) (r Result, err error) {
-	err = answers.Each(ctx, db, "select document::varchar from raw.studies where study = ?", []any{name}, func(scan func(...any) error) error {
+	err = warehouse.Each(ctx, db, "select document::varchar from raw.studies where study = ?", []any{name}, func(scan func(...any) error) error {
 		var text string
 		if err := scan(&text); err != nil {
 			return err

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/analysis/metric"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/wildcard"
 	"tidemark/replay"
 )
@@ -97,7 +97,7 @@ func checkTrials(ctx context.Context, db *sql.DB, c Configuration, points []poin
 		return nil
 	}
 	says := map[string]bool{}
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select distinct case when quantity = 'requests_per_s' then quantity else regexp_replace(quantity, '_s$', '') || ' ' || statistic end
 from staging.figures
 where quantity is not null
@@ -139,7 +139,7 @@ type point struct {
 
 // pointsOf are the measurements of sources that have these settings, in their order. A file of a search has all its candidates.
 func pointsOf(ctx context.Context, db *sql.DB, sources []string, of map[string]any) (points []point, err error) {
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     source_name,
     point,
@@ -207,7 +207,7 @@ func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
 // sourcesOf are the results that patterns name, each once, in the order of the patterns.
 func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {
 	var known []string
-	err = answers.Each(ctx, db, "select distinct source_name from staging.points order by source_name", nil, func(scan func(...any) error) error {
+	err = warehouse.Each(ctx, db, "select distinct source_name from staging.points order by source_name", nil, func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		known = append(known, name)
@@ -233,7 +233,7 @@ func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []strin
 // figuresOf are latencies of one measurement by metric and percentile, such as "tpot p99", seconds: by our definition where the tool has it.
 func figuresOf(ctx context.Context, db *sql.DB, p point) (map[string]*float64, error) {
 	figures := map[string]*float64{}
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 with requests as (
     select
         result_requests.ttft_s,

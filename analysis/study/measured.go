@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
+	"tidemark/internal/store/warehouse"
 )
 
 // OfExperiment are the repeats of an experiment over request rates, as its runs are in the warehouse.
@@ -19,7 +19,7 @@ func OfExperiment(ctx context.Context, db *sql.DB, seriesID string, slo analysis
 		return nil, err
 	}
 	repeats, origin := map[int][]Level{}, ""
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     runs.run_id,
     runs.series_repeat,
@@ -61,7 +61,7 @@ order by
 // PerJouleOf is output tokens per joule of a search, in its run at the largest rate within the SLO, up to the one that was found; nil: nobody
 // measured the power of that run, or it was too short.
 func PerJouleOf(ctx context.Context, db *sql.DB, searchID string, ratePerS float64) (perJoule *float64, err error) {
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select energy.token_per_joule
 from marts.capacity_runs
 left join marts.energy on energy.run_id = capacity_runs.run_id
@@ -79,7 +79,7 @@ limit 1`, []any{searchID, ratePerS}, func(scan func(...any) error) error { retur
 // observedOf is what each run of an experiment was observed over its bounds, by objective.
 func observedOf(ctx context.Context, db *sql.DB, seriesID string, slo analysis.SLO) (map[string]map[string]float64, error) {
 	over, objectives := map[string]map[string]float64{}, slo.Searched()
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     slo.run_id,
     slo.objective,

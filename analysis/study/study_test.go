@@ -173,10 +173,7 @@ func TestBuiltinStudiesCanBeRead(t *testing.T) {
 		}
 	}
 	f, _ := Read("vllm-settings")
-	sent, err := Read("../../docs/study/sent.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := must.Get(Read("../../docs/study/sent.yaml"))(t)
 	for _, f := range []File{f, sent} {
 		configurations := 0
 		for _, s := range f.Steps {
@@ -197,18 +194,12 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.study.jsonl")
 	f := File{Asked: tune.Asked{Name: "a", SHA256: "one"}}
 	open := func(f File, seed uint64) (*Log, error) { return OpenLog(path, f, seed, false, time.Now) }
-	l, err := open(f, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(open(f, 1))(t)
 	for i, m := range rehearsed(10, 11) {
 		must.Do(t, l.Measured(Place{"x", i}, m))
 	}
 	l.Close()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	for n := range text {
 		must.Do(t, os.WriteFile(path, text[:n], 0o600))
 		l, err := open(f, 1)
@@ -229,9 +220,7 @@ func TestTheJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	if l, err = open(f, 1); err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(open(f, 1))(t)
 	if m, has := l.Has(Place{"x", 1}); !has || *m.Rate != 11 {
 		t.Errorf("the second repeat: %v, %v", m, has)
 	}
@@ -265,9 +254,7 @@ func TestTwoStudiesAreComparedByInterval(t *testing.T) {
 		t.Error(said)
 	}
 	for _, want := range []string{"more: held, then not held", "rehearsed, then simulated: the model's own error, 8.00 %, is not in the intervals.", "only before: gone", "only after: new"} {
-		if got := strings.Join(c.Remarks(), "\n"); !strings.Contains(got, want) {
-			t.Errorf("no %q in %q", want, got)
-		}
+		must.Say(t, strings.Join(c.Remarks(), "\n"), want)
 	}
 	before.Rows[0].GPU, after.Rows[0].GPU, before.Rows[0].Model, after.Rows[0].Model = "H100", "H200", "llama-3.1-8b", "llama-3.1-8b"
 	if c, _ := Compare(before, after); !slices.Contains(c.Remarks(), "baseline: H100, then H200.") {
@@ -287,10 +274,7 @@ func TestTwoStudiesAreComparedByInterval(t *testing.T) {
 // A candidate that was rejected before a start, one that failed, one that was not started: each has a row that says why, and no figure.
 func TestEveryCandidateOfATuningIsKept(t *testing.T) {
 	file := tune.File{Asked: tune.Asked{Name: "chat"}, Knobs: []tune.Knob{{Name: "mode", Flag: "--mode", Values: []string{"broken", "next", "small", "large"}}}}
-	candidates, err := file.Candidates()
-	if err != nil {
-		t.Fatal(err)
-	}
+	candidates := must.Get(file.Candidates())(t)
 	rows := make([]tune.Row, len(candidates))
 	for i, c := range candidates {
 		rows[i].Candidate = c

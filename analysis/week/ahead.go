@@ -6,6 +6,7 @@ import (
 
 	"tidemark/analysis/week/forecast"
 	"tidemark/analysis/week/service"
+	"tidemark/internal/store/warehouse"
 )
 
 // fillForecast forecasts the weekly peak from the weeks that the service file allows, and says when the next replica is needed, by the
@@ -80,20 +81,8 @@ func (m *maker) fillMoney() {
 
 // metricsIDs are the sources that collect wrote for the service.
 func (m *maker) metricsIDs() (ids []int64, err error) {
-	rows, err := m.conn.QueryContext(m.ctx, `select source_id from staging.sources where format = 'prometheus-collected' and source_name = ? order by source_id`,
+	return warehouse.Values[int64](m.ctx, m.conn, `select source_id from staging.sources where format = 'prometheus-collected' and source_name = ? order by source_id`,
 		m.file.Service+".prometheus")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
 }
 
 // fillProduction fills what users felt, the time per token, and the symptoms that fired.

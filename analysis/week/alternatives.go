@@ -18,6 +18,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/parallel"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 
@@ -155,31 +156,30 @@ func (g grid) ofToday() []Alternative {
 
 // pricesOf are the GPUs with a price: the service's for today's GPU, the catalogue's for the others.
 func pricesOf(ctx context.Context, db *sql.DB, r *Report, today deployment.Deployment) (map[string]Price, error) {
-	rows, err := db.QueryContext(ctx, `
+	prices := map[string]Price{}
+	err := warehouse.Each(ctx, db, `
 select
     gpu,
     usd_per_gpu_hour,
     label
 from macros.prices()
 where place = 1
-order by gpu`)
-	if err != nil {
-		return nil, fmt.Errorf("alternatives: prices: %w", err)
-	}
-	defer rows.Close()
-	prices := map[string]Price{}
-	for rows.Next() {
+order by gpu`, nil, func(scan func(...any) error) error {
 		var gpu, label string
 		var perHour float64
-		if err := rows.Scan(&gpu, &perHour, &label); err != nil {
-			return nil, fmt.Errorf("alternatives: prices: %w", err)
+		if err := scan(&gpu, &perHour, &label); err != nil {
+			return err
 		}
 		prices[gpu] = Price{USDPerGPUHour: &perHour, Source: label}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("alternatives: prices: %w", err)
 	}
 	if r.Price.USDPerGPUHour != nil {
 		prices[today.GPU] = r.Price
 	}
-	return prices, rows.Err()
+	return prices, nil
 }
 
 // degrees are the tensor parallel sizes of the grid.

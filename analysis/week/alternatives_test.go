@@ -50,10 +50,7 @@ func TestAlternatives(t *testing.T) {
 		replicas := int(math.Ceil(peak / low))
 		return &replicas, float64(replicas)*low/peak - 1, nil
 	}
-	rows, err := Alternatives(context.Background(), db, r, today, requests, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(Alternatives(context.Background(), db, r, today, requests, given))(t)
 	if len(rows) > 8 || len(rows) != asked+2 {
 		t.Fatalf("got %d rows, %d rehearsed: %+v", len(rows), asked, rows)
 	}
@@ -113,7 +110,7 @@ func TestAlternatives(t *testing.T) {
 	for i := 150; i < len(changed.Hours); i++ {
 		changed.Hours[i].PaidReplicas = 7
 	}
-	rows, err = Alternatives(context.Background(), db, &changed, today, nil, nil)
+	rows, err := Alternatives(context.Background(), db, &changed, today, nil, nil)
 	if err != nil || rows[0].Name != "7 × 1 H100 BF16" || !strings.Contains(rows[0].Why, "the replicas since Sun 06:00, as if all week") {
 		t.Errorf("got %+v and %v", rows, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"tidemark/analysis/week/service"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 )
 
 // What tidemark collect wrote: the demand of a service that names no traffic, and a source of the page for every other.
@@ -60,7 +61,7 @@ func (m *maker) marksOf(id int64) (*marks, error) {
 	if err := m.conn.QueryRowContext(m.ctx, "select coalesce(string_agg(distinct name, ' ' order by name), '') from raw.metrics where source_id = ?", id).Scan(&all.names); err != nil {
 		return nil, err
 	}
-	rows, err := m.conn.QueryContext(m.ctx, `with seen as (
+	err := warehouse.Each(m.ctx, m.conn, `with seen as (
 	select epoch_ns(sources.origin_at) + metrics.at_ns as at_ns, metrics.name, metrics.labels, metrics.value
 	from raw.metrics
 	inner join raw.sources on sources.source_id = metrics.source_id
@@ -69,20 +70,16 @@ func (m *maker) marksOf(id int64) (*marks, error) {
 
 select at_ns // 3_600_000_000_000 as hour, concat(count(*), ' ', sum(hash(at_ns, name, labels, value)))
 from seen
-group by hour`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+group by hour`, []any{id}, func(scan func(...any) error) error {
 		var hour int64
 		var mark string
-		if err := rows.Scan(&hour, &mark); err != nil {
-			return nil, err
+		if err := scan(&hour, &mark); err != nil {
+			return err
 		}
 		all.ofHours[hour] = mark
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }
 
 // of names the rows that the demand of a week rests on: macros.growth_of looks back a day and ahead an hour.
@@ -124,24 +121,19 @@ func (p part) source() Source {
 }
 
 // findGaps fills the gaps of rates whose coverage the service file says: an hour that a gap touches is not empty.
-func (p *part) findGaps(ctx context.Context, db querier) error {
+func (p *part) findGaps(ctx context.Context, db warehouse.Querier) error {
 	if p.traffic.Covers == service.ByRows {
 		return nil
 	}
 	start := p.first.Truncate(time.Hour)
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("select distinct bin from macros.counted_between([%d]::bigint[], '%s'::timestamptz, '%s'::timestamptz) where is_gap order by bin",
-		p.id, start.UTC().Format(time.RFC3339), p.last.Add(time.Hour).UTC().Format(time.RFC3339)))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return warehouse.Each(ctx, db, fmt.Sprintf("select distinct bin from macros.counted_between([%d]::bigint[], '%s'::timestamptz, '%s'::timestamptz) where is_gap order by bin",
+		p.id, start.UTC().Format(time.RFC3339), p.last.Add(time.Hour).UTC().Format(time.RFC3339)), nil, func(scan func(...any) error) error {
 		var bin int64
-		if err := rows.Scan(&bin); err != nil {
+		if err := scan(&bin); err != nil {
 			return err
 		}
 		from := start.Add(time.Duration(bin) * binS * time.Second)
 		p.quiet = append(p.quiet, span{from, from.Add(binS * time.Second)})
-	}
-	return rows.Err()
+		return nil
+	})
 }

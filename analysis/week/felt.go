@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"tidemark/internal/store/warehouse"
 )
 
 // feltMetrics are the latencies of production, in the order of the page, with the metrics of an SLO that bound them. A server sees a request when
@@ -57,22 +59,17 @@ type countedHour struct {
 type figureSum struct{ amount, coveredS float64 }
 
 func countedInHours(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []Hour) (map[int64]*countedHour, error) {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf(`
+	counted := map[int64]*countedHour{}
+	err := warehouse.Each(ctx, db, fmt.Sprintf(`
 		select epoch(hour_start)::bigint, figure, part, le, amount, coalesce(covered_s, 0)
 		from macros.felt(%s, %s)
-		order by all`, list(sourceIDs), starts(hours)))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	counted := map[int64]*countedHour{}
-	for rows.Next() {
+		order by all`, list(sourceIDs), starts(hours)), nil, func(scan func(...any) error) error {
 		var hour int64
 		var figure, part string
 		var le *float64
 		var sum figureSum
-		if err := rows.Scan(&hour, &figure, &part, &le, &sum.amount, &sum.coveredS); err != nil {
-			return nil, err
+		if err := scan(&hour, &figure, &part, &le, &sum.amount, &sum.coveredS); err != nil {
+			return err
 		}
 		in := counted[hour]
 		if in == nil {
@@ -84,8 +81,9 @@ func countedInHours(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []
 		} else {
 			in.values[figure+" "+part] = sum
 		}
-	}
-	return counted, rows.Err()
+		return nil
+	})
+	return counted, err
 }
 
 // felt is one latency of the hour; ok is false where none was counted.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -26,9 +27,7 @@ func TestAWeekThatEndsWithHalfAnHour(t *testing.T) {
 	f := aService(t, "time_zone: Australia/Lord_Howe\ntraffic: [log]\nprice: {usd_per_gpu_hour: 2}")
 	var told []string
 	r, _, err := Make(t.Context(), w.DB(), f, Options{Told: func(doing string) { told = append(told, doing) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if all := strings.Join(told, "; "); !strings.Contains(all, "adding up week 2026-W14; rehearsing what each hour needs") { // six minutes passed without a word
 		t.Errorf("told %s", all)
 	}

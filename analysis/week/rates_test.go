@@ -58,9 +58,7 @@ func aService(t *testing.T, lines string) service.File {
 func make47(t *testing.T, w *warehouse.Warehouse, f service.File) *Report {
 	t.Helper()
 	r, _, err := Make(t.Context(), w.DB(), f, Options{Week: "2026-W47"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -260,9 +258,7 @@ func conn(t *testing.T, w *warehouse.Warehouse) *sql.Conn {
 	t.Helper()
 	c := must.Get(w.DB().Conn(t.Context()))(t)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, c.Close())
 	})
 	return c
 }

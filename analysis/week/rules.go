@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 )
 
 // The rules of a diagnosis (seeds.symptoms, seeds.symptom_conditions) applied to figures that are held in a map, as those of an hour are. The
@@ -33,7 +34,8 @@ type condition struct {
 
 // readRules reads all rules in the order in which they are read.
 func readRules(ctx context.Context, db *sql.DB) ([]rule, error) {
-	rows, err := db.QueryContext(ctx, `
+	var rules []rule
+	err := warehouse.Each(ctx, db, `
 select
     s.seq,
     s.symptom,
@@ -56,20 +58,14 @@ inner join staging.symptom_conditions as c on c.symptom = s.symptom
 order by
     s.seq,
     s.symptom,
-    c.seq`)
-	if err != nil {
-		return nil, fmt.Errorf("symptoms: %w", err)
-	}
-	defer rows.Close()
-	var rules []rule
-	for rows.Next() {
+    c.seq`, nil, func(scan func(...any) error) error {
 		var r rule
 		var c condition
 		var unless string
-		err := rows.Scan(&r.seq, &r.symptom, &r.kind, &r.title, &r.confirm, &r.firstTry, &unless,
+		err := scan(&r.seq, &r.symptom, &r.kind, &r.title, &r.confirm, &r.firstTry, &unless,
 			&c.alternative, &c.role, &c.figure, &c.unit, &c.says, &c.comparison, &c.bound, &c.timesFigure, &c.timesSays)
 		if err != nil {
-			return nil, fmt.Errorf("symptoms: %w", err)
+			return err
 		}
 		if len(rules) == 0 || rules[len(rules)-1].symptom != r.symptom {
 			r.unless = strings.FieldsFunc(unless, func(c rune) bool { return c == ';' })
@@ -77,8 +73,9 @@ order by
 		}
 		last := &rules[len(rules)-1]
 		last.conditions = append(last.conditions, c)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("symptoms: %w", err)
 	}
 	return rules, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/store/warehouse"
 )
 
 // fillRuns lists the replays of the week: runs on the service's model and GPU that began in it, or that sent traffic of it whenever that was,
@@ -18,7 +19,7 @@ func (m *maker) fillRuns() error {
 	if err != nil {
 		return err
 	}
-	rows, err := m.conn.QueryContext(m.ctx, `with judged as (
+	err = warehouse.Each(m.ctx, m.conn, `with judged as (
 	select run_id, outcome = 'met' as is_met
 	from marts.verdicts
 	where slo_name is not null and outcome <> 'invalid'
@@ -37,16 +38,11 @@ left join judged on judged.run_id = runs.run_id
 left join checked on checked.run_id = runs.run_id
 where (runs.started_at >= ? and runs.started_at < ? or list_contains(string_split(?, chr(10)), runs.run_id)) and runs.gpu = ? and runs.catalog_model = ?
 	and runs.run_id not in (select run_id from marts.capacity_runs where run_id is not null)
-order by runs.started_at, runs.run_id`, w.week.Start().UTC(), w.week.End().UTC(), strings.Join(sent, "\n"), d.GPU, d.Model)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+order by runs.started_at, runs.run_id`, []any{w.week.Start().UTC(), w.week.End().UTC(), strings.Join(sent, "\n"), d.GPU, d.Model}, func(scan func(...any) error) error {
 		var r Run
 		var met sql.NullBool
 		var broken []any
-		if err := rows.Scan(&r.ID, &r.Traffic, &r.Origin, &r.P99TTFT, &r.P99TPOT, &r.Ratio, &r.IsValid, &r.Why, &met, &r.Checks, &broken); err != nil {
+		if err := scan(&r.ID, &r.Traffic, &r.Origin, &r.P99TTFT, &r.P99TPOT, &r.Ratio, &r.IsValid, &r.Why, &met, &r.Checks, &broken); err != nil {
 			return err
 		}
 		if met.Valid {
@@ -56,8 +52,9 @@ order by runs.started_at, runs.run_id`, w.week.Start().UTC(), w.week.End().UTC()
 			r.Broken = append(r.Broken, fmt.Sprint(subject))
 		}
 		m.report.Runs = append(m.report.Runs, r)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return m.compareSlices(w.demand)
@@ -70,7 +67,7 @@ func (m *maker) sentOf(week service.Week) (ids []string, err error) {
 	for _, p := range m.parts {
 		sources = append(sources, p.id)
 	}
-	rows, err := m.conn.QueryContext(m.ctx, `with plans as (
+	return warehouse.Values[string](m.ctx, m.conn, `with plans as (
 	select
 		run_id,
 		sources.origin_at + to_microseconds((coalesce((document ->> '$.plan.scaling.from_s')::double, 0) * 1e6)::bigint) as from_at,
@@ -81,18 +78,6 @@ func (m *maker) sentOf(week service.Week) (ids []string, err error) {
 )
 
 select run_id from plans where from_at < ? and from_at + to_microseconds((length_s * 1e6)::bigint) >= ? order by run_id`, week.End().UTC(), week.Start().UTC())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
 }
 
 // compareSlices says how far the lengths of each valid run are from those of the week.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -24,16 +25,11 @@ from (values ('within', 'a', 600, 0, 1), ('last', 'late', 15, 89_970, 2), ('afte
 `
 
 func TestReplaysOfAWeekAreThoseOfItsTraffic(t *testing.T) {
-	conn, err := warehousetest.Open(t, around, replays).DB().Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(warehousetest.Open(t, around, replays).DB().Conn(t.Context()))(t)
 	defer conn.Close()
 	f := read(t, "[a, late]")
 	m := &maker{ctx: t.Context(), conn: conn, file: f}
-	if m.parts, err = parts(t.Context(), conn, f); err != nil {
-		t.Fatal(err)
-	}
+	m.parts = must.Get(parts(t.Context(), conn, f))(t)
 	for _, c := range []struct {
 		week string
 		want []string
@@ -42,10 +38,7 @@ func TestReplaysOfAWeekAreThoseOfItsTraffic(t *testing.T) {
 		{"2026-W44", []string{"after", "last"}}, // a request at the end of a stretch is of the week that begins there
 		{"2026-W42", nil},
 	} {
-		week, err := service.ParseWeek(c.week, f.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		week := must.Get(service.ParseWeek(c.week, f.Zone))(t)
 		got, err := m.sentOf(week)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("week %s: got %v, want %v: %v", c.week, got, c.want, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tidemark/analysis/week/fleet"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 
@@ -64,20 +65,15 @@ func unpacked(samples []byte) (all []hourSample, err error) {
 
 // samples yields the sample of each hour of the adder's week, in order. Due counts from the hour's start.
 func (a adder) samples(ctx context.Context, each func(place int, requests []plan.Request)) error {
-	rows, err := a.conn.QueryContext(ctx, a.with(`select hour, due_ns, input_tokens, output_tokens, class, session, turn, block_tokens, blocks
-from macros.hour_samples('requests', %d, %d)
-order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	at, requests := -1, []plan.Request(nil)
-	for rows.Next() {
+	err := warehouse.Each(ctx, a.conn, a.with(`select hour, due_ns, input_tokens, output_tokens, class, session, turn, block_tokens, blocks
+from macros.hour_samples('requests', %d, %d)
+order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour), nil, func(scan func(...any) error) error {
 		var hour int
 		var due int64
 		var r plan.Request
 		var blocks any
-		if err := rows.Scan(&hour, &due, &r.InputTokens, &r.OutputTokens, &r.Class, &r.Session, &r.Turn, &r.BlockTokens, &blocks); err != nil {
+		if err := scan(&hour, &due, &r.InputTokens, &r.OutputTokens, &r.Class, &r.Session, &r.Turn, &r.BlockTokens, &blocks); err != nil {
 			return err
 		}
 		if hour != at && at >= 0 {
@@ -91,9 +87,13 @@ order by hour, due_ns, source_id, line`, enoughOfHour, mostOfHour))
 		}
 		r.Due, r.Seq = time.Duration(due), int64(len(requests))
 		requests = append(requests, r)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if at >= 0 {
 		each(at, requests)
 	}
-	return rows.Err()
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/store/warehouse"
 )
 
 // ServerHour is what the metrics of all replicas say of one hour (macros.fleet_hours).
@@ -34,22 +36,17 @@ func ServerHours(ctx context.Context, db *sql.DB, sourceIDs []int64, hours []Hou
 	if len(sourceIDs) == 0 || len(hours) == 0 {
 		return nil, nil
 	}
-	rows, err := db.QueryContext(ctx, fmt.Sprintf(`select hour_start, to_json(hours)::varchar
+	err = warehouse.Each(ctx, db, fmt.Sprintf(`select hour_start, to_json(hours)::varchar
 from macros.fleet_hours(%s, %s) as hours
-order by hour_start`, list(sourceIDs), starts(hours)))
-	if err != nil {
-		return nil, fmt.Errorf("macros.fleet_hours: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+order by hour_start`, list(sourceIDs), starts(hours)), nil, func(scan func(...any) error) error {
 		h := ServerHour{Sums: map[string]float64{}}
 		var text string
-		if err := rows.Scan(&h.Start, &text); err != nil {
-			return nil, err
+		if err := scan(&h.Start, &text); err != nil {
+			return err
 		}
 		columns := map[string]any{}
 		if err := errors.Join(json.Unmarshal([]byte(text), &h), json.Unmarshal([]byte(text), &columns)); err != nil {
-			return nil, err
+			return err
 		}
 		for column, value := range columns {
 			if sum, isKnown := value.(float64); isKnown {
@@ -58,8 +55,12 @@ order by hour_start`, list(sourceIDs), starts(hours)))
 		}
 		h.Start = hours[slices.IndexFunc(hours, func(o Hour) bool { return o.Start.Equal(h.Start) })].Start
 		all = append(all, h)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("macros.fleet_hours: %w", err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // starts is an SQL list of the hours' first instants.

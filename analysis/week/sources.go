@@ -12,6 +12,7 @@ import (
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/wildcard"
 )
 
@@ -93,7 +94,7 @@ func (p part) covers(from, until time.Time, has bool, zone *time.Location) bool 
 
 // parts finds the sources that the service file names, in the order of the file and then of their names. A source that two entries name is
 // taken by the first of them, unless they choose different models or classes.
-func parts(ctx context.Context, db querier, f service.File) (all []part, err error) {
+func parts(ctx context.Context, db warehouse.Querier, f service.File) (all []part, err error) {
 	known, err := knownTraffic(ctx, db)
 	if err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (p part) checkSpan(f service.File) error {
 }
 
 // checkChoice refuses an entry of the file whose model or class none of its requests has: it would be no traffic, and nobody would see why.
-func checkChoice(ctx context.Context, db querier, f service.File, traffic service.Traffic, ids []int64) error {
+func checkChoice(ctx context.Context, db warehouse.Querier, f service.File, traffic service.Traffic, ids []int64) error {
 	model, join := "''", ""
 	switch {
 	case traffic.Model != "":
@@ -156,30 +157,24 @@ func checkChoice(ctx context.Context, db querier, f service.File, traffic servic
 		return nil
 	}
 	// Windows of rates name a model or a class as their class.
-	rows, err := db.QueryContext(ctx, fmt.Sprintf(`select distinct %[2]s, coalesce(class, '')
+	models, classes, isThere := map[string]bool{}, map[string]bool{}, false
+	err := warehouse.Each(ctx, db, fmt.Sprintf(`select distinct %[2]s, coalesce(class, '')
 from raw.arrivals
 %[3]s
 where list_contains(%[1]s, arrivals.source_id)
 union all
 select distinct coalesce(class, ''), coalesce(class, '')
 from raw.rate_windows
-where list_contains(%[1]s, source_id)`, list(ids), model, join))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	models, classes := map[string]bool{}, map[string]bool{}
-	for rows.Next() {
+where list_contains(%[1]s, source_id)`, list(ids), model, join), nil, func(scan func(...any) error) error {
 		var model, class string
-		if err := rows.Scan(&model, &class); err != nil {
+		if err := scan(&model, &class); err != nil {
 			return err
 		}
-		if (traffic.Model == "" || traffic.Model == model) && (traffic.Class == "" || traffic.Class == class) {
-			return rows.Err()
-		}
+		isThere = isThere || (traffic.Model == "" || traffic.Model == model) && (traffic.Class == "" || traffic.Class == class)
 		models[model], classes[class] = true, true
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil || isThere {
 		return err
 	}
 	var wanted, there []string
@@ -218,15 +213,9 @@ func unknownTraffic(f service.File, traffic service.Traffic, known []part) error
 		Hint("%s", hint.Known("traffic source", names, traffic.Source))
 }
 
-// querier is a database or a connection.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // knownTraffic are all sources that can be traffic: traces, and histograms with rates.
-func knownTraffic(ctx context.Context, db querier) (all []part, err error) {
-	rows, err := db.QueryContext(ctx, `with reaches as (
+func knownTraffic(ctx context.Context, db warehouse.Querier) (all []part, err error) {
+	err = warehouse.Each(ctx, db, `with reaches as (
 	select source_id, min(arrival_ns) as first_ns, max(arrival_ns) as last_ns, false as is_rates
 	from raw.arrivals
 	group by source_id
@@ -240,48 +229,39 @@ select sources.source_id, source_name, format, sha256, rows_kept, coalesce(zone_
 	sources.origin_at + to_microseconds(first_ns // 1000), sources.origin_at + to_microseconds(last_ns // 1000)
 from staging.sources
 inner join reaches on reaches.source_id = sources.source_id
-order by source_name, sources.source_id`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+order by source_name, sources.source_id`, nil, func(scan func(...any) error) error {
 		var p part
 		var first, last sql.NullTime
-		if err := rows.Scan(&p.id, &p.name, &p.format, &p.sha256, &p.rows, &p.zone, &p.isRates, &first, &last); err != nil {
-			return nil, err
+		if err := scan(&p.id, &p.name, &p.format, &p.sha256, &p.rows, &p.zone, &p.isRates, &first, &last); err != nil {
+			return err
 		}
 		p.first, p.last = first.Time, last.Time
 		if p.isRates && last.Valid {
 			p.last = p.last.Add(-1) // the end of a window is not in it
 		}
 		all = append(all, p)
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }
 
 // findSilences fills the silences that are longer than the source's rhythm allows and long enough to hold an hour.
-func (p *part) findSilences(ctx context.Context, db querier) error {
+func (p *part) findSilences(ctx context.Context, db warehouse.Querier) error {
 	if p.isRates {
 		return p.findGaps(ctx, db)
 	}
 	if p.traffic.Covers != service.ByRows || p.last.Sub(p.first) < time.Hour {
 		return nil
 	}
-	rows, err := db.QueryContext(ctx, longSilences, p.id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return warehouse.Each(ctx, db, longSilences, []any{p.id}, func(scan func(...any) error) error {
 		var from, until float64
-		if err := rows.Scan(&from, &until); err != nil {
+		if err := scan(&from, &until); err != nil {
 			return err
 		}
 		at := func(s float64) time.Time { return p.first.Add(time.Duration(s * 1e9)) }
 		p.quiet = append(p.quiet, span{at(from), at(until)})
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // longSilences are those of marts.silences that last an hour. Each has a whole stretch of half an hour by the clock without a request in it, so

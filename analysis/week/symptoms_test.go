@@ -25,18 +25,11 @@ func TestSymptomsOfHours(t *testing.T) {
 		r.Hours[i].PaidReplicas, r.Hours[i].HighNeeded = 2, new(2)
 	}
 	*r.Hours[1].HighNeeded = 4
-	servers, err := ServerHours(ctx, w.DB(), []int64{1}, r.Hours)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Steps, err = StepsOf(ctx, w.DB(), servers, r, toy); err != nil {
-		t.Fatal(err)
-	}
+	servers := must.Get(ServerHours(ctx, w.DB(), []int64{1}, r.Hours))(t)
+	r.Steps = must.Get(StepsOf(ctx, w.DB(), servers, r, toy))(t)
 	r.Felt = []Felt{{Start: at(11, 0), Metric: "tpot", Limit: new(20e-3), IsBroken: true}}
 	found, looked, err := Symptoms(ctx, w.DB(), servers, r, toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if looked != 7 || len(found) != 2 {
 		t.Fatalf("got %d looked for and %+v", looked, found)
 	}
@@ -61,9 +54,7 @@ func TestSymptomsOfWhatUsersFelt(t *testing.T) {
 		{Start: at(10, 0), Metric: "queue", Preempt: new(0.01)},
 	}
 	found, looked, err := Symptoms(context.Background(), w.DB(), nil, r, toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, s := range found {
 		names = append(names, s.Symptom)

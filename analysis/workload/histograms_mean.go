@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/analysis/answers"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/profile"
 )
 
@@ -22,7 +22,7 @@ const offMean = 0.03
 // window are added up.
 func (s *histograms) holdMeans(ctx context.Context, db *sql.DB, name string) error {
 	counted := map[string][2][]summed{} // by class: of answers and of prompts, in order of time
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     coalesce(class, ''),
     coalesce(window_from_s, 0),

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/profile"
 )
 
@@ -58,7 +58,7 @@ where source_id in (select source_id from raw.sources where name = $1 or collect
 
 // readRates reads how many requests came in each time window, and how uneven the gaps between them were.
 func (s *histograms) readRates(ctx context.Context, db *sql.DB, name string) error {
-	return answers.Each(ctx, db, `
+	return warehouse.Each(ctx, db, `
 select
     coalesce(class, ''),
     coalesce(client, ''),
@@ -91,7 +91,7 @@ func durationOf(s float64) time.Duration { return time.Duration(math.Round(s * 1
 // length each are marginals, whose lengths are then drawn independently, which the plan's notes say.
 func (s *histograms) readLengths(ctx context.Context, db *sql.DB, name string) error {
 	isOpen, isApart := false, false
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     coalesce(class, ''),
     coalesce(client, ''),

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/profile"
 )
 
@@ -89,7 +89,7 @@ from (select distinct `+hourOf+`, input_tokens, output_tokens`+p.sendable()+`)`,
 			return fmt.Sprintf("case when %[1]s <= 100 then %[1]s else 100 + floor(ln(%[1]s / 100.0) / %[2]v)::bigint end", column, math.Log(1.01))
 		}
 	}
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     `+hourOf+` as hour,
     round(avg(input_tokens))::bigint as input,
@@ -133,7 +133,7 @@ func together(hours [][]profile.Pair) []profile.Pair {
 // gaps reads the differences between neighbouring arrivals.
 func (p part) gaps(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
 	before := time.Duration(-1)
-	return answers.Each(ctx, db, `
+	return warehouse.Each(ctx, db, `
 select offset_ns`+p.sendable()+`
 order by offset_ns
 limit `+fmt.Sprint(mostGaps+1), p.args(), func(scan func(...any) error) error {

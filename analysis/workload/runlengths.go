@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tidemark/analysis/answers"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/profile"
 )
 
@@ -19,7 +19,7 @@ func LengthsOfRun(ctx context.Context, db *sql.DB, runID string) (l profile.Leng
 	if err := db.QueryRowContext(ctx, "select count(*) > 0 from staging.runs where run_id = ?", runID).Scan(&isRun); err != nil || !isRun {
 		return l, isRun, err
 	}
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     coalesce(input_tokens_reported, input_tokens)::bigint as input,
     coalesce(output_tokens_reported, received_tokens, output_tokens)::bigint as output,

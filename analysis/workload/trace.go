@@ -16,6 +16,7 @@ import (
 
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 )
 
 // A name means one trace, or a collection of traces such as the sessions of a folder. The files of a collection need one clock before they
@@ -48,7 +49,7 @@ type member struct {
 // traceOf finds a trace or a collection by its name. If both exist, it is the trace.
 func traceOf(ctx context.Context, db *sql.DB, name string) (trace, error) {
 	t := trace{name: name}
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     sources.source_id,
     any_value(sources.sha256),

@@ -89,9 +89,7 @@ func TestAnEnvironmentFile(t *testing.T) {
 		`{"gpu": 100}`:                    "gpu: a number stands where a text is needed",
 		`{"tensor_parallel_size": "two"}`: "tensor_parallel_size: a string stands where a whole number is needed",
 	} {
-		if _, err := deployment.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", text, err, want)
-		}
+		must.Refuse(deployment.Read(strings.NewReader(text)))(t, want)
 	}
 }
 

@@ -4,7 +4,6 @@ package privacy
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -20,12 +19,12 @@ const called = "select sources.source_id from raw.sources where sources.name = $
 
 // Names are all sources of a warehouse.
 func Names(ctx context.Context, w *warehouse.Warehouse) ([]string, error) {
-	return listOf(ctx, w, "select name from raw.sources order by name")
+	return warehouse.Values[string](ctx, w.DB(), "select name from raw.sources order by name")
 }
 
 // kindOf is the kind of a source, or of a collection of sources.
 func kindOf(ctx context.Context, w *warehouse.Warehouse, name string) (string, error) {
-	kinds, err := listOf(ctx, w, "select distinct kind from raw.sources where name = $1 or collection = $1", name)
+	kinds, err := warehouse.Values[string](ctx, w.DB(), "select distinct kind from raw.sources where name = $1 or collection = $1", name)
 	switch {
 	case err != nil:
 		return "", err
@@ -93,7 +92,7 @@ func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms
 // manifestBeside finds the manifest of the file that a source came from, as
 // long as that file is still where it was.
 func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, name string) error {
-	paths, err := listOf(ctx, w, "select path from raw.sources where name = $1 or collection = $1", name)
+	paths, err := warehouse.Values[string](ctx, w.DB(), "select path from raw.sources where name = $1 or collection = $1", name)
 	if err != nil || len(paths) != 1 {
 		return err
 	}
@@ -105,23 +104,23 @@ func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, na
 
 // readCells reads the cells and windows of a source that is a histogram.
 func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
-	err := eachRow(ctx, w, `
+	err := warehouse.Each(ctx, w.DB(), `
 		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(class, ''), coalesce(client, ''),
 			coalesce(input_above, -1), coalesce(input_up_to, -1), coalesce(output_above, -1), coalesce(output_up_to, -1), requests
 		from raw.length_cells
-		where source_id in (`+called+`)`, []any{name}, func(rows *sql.Rows) error {
+		where source_id in (`+called+`)`, []any{name}, func(scan func(...any) error) error {
 		var c lengthCell
-		err := rows.Scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests)
+		err := scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests)
 		s.lengths = append(s.lengths, c)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return eachRow(ctx, w, `
-		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, []any{name}, func(rows *sql.Rows) error {
+	return warehouse.Each(ctx, w.DB(), `
+		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, []any{name}, func(scan func(...any) error) error {
 		var r rateCell
-		err := rows.Scan(&r.fromS, &r.untilS, &r.class, &r.requests)
+		err := scan(&r.fromS, &r.untilS, &r.class, &r.requests)
 		s.rates = append(s.rates, r)
 		return err
 	})

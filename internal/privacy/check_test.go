@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tidemark/internal/proof/must"
+	"tidemark/internal/store/warehouse"
 )
 
 var usual = Terms{K: 10, UserCap: 0.01}
@@ -104,9 +105,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 			if c.want == "error" && err != nil {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := broken(verdicts); got != c.want {
 				t.Errorf("rules %q are broken, want %q: %+v", got, c.want, verdicts)
 			}
@@ -150,7 +149,7 @@ func TestSourcesOfTheWarehouse(t *testing.T) {
 // A column that can hold text and is in no list is not allowed, so there is none.
 func TestEveryTextColumnIsKnown(t *testing.T) {
 	w := openFile(t, emptyFile(t))
-	found := must.Get(listOf(t.Context(), w, rawTextColumns))(t)
+	found := must.Get(warehouse.Values[string](t.Context(), w.DB(), rawTextColumns))(t)
 	for _, column := range found {
 		if textColumns[column] == "" {
 			t.Errorf("raw.%s can hold text: say in columns.go what may stand in it", column)
@@ -223,9 +222,7 @@ func TestNothingLeftBehind(t *testing.T) {
 	} {
 		wrong := o
 		bad(&wrong)
-		if _, err := Export(t.Context(), w, "trace", filepath.Join(folder, "out.jsonl"), wrong); err == nil {
-			t.Errorf("%+v: no error", wrong)
-		}
+		must.Refuse(Export(t.Context(), w, "trace", filepath.Join(folder, "out.jsonl"), wrong))(t)
 	}
 	if left, _ := os.ReadDir(folder); len(left) != 0 {
 		t.Errorf("%v was left", left)

@@ -4,7 +4,6 @@ package privacy
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -75,7 +74,7 @@ order by columns.table_name, columns.column_index`
 // inspectText examines the text columns of one source. Columns of fixed shape
 // are matched in SQL; those that a person typed into are read value by value.
 func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
-	found, err := listOf(ctx, w, rawTextColumns)
+	found, err := warehouse.Values[string](ctx, w.DB(), rawTextColumns)
 	if err != nil {
 		return err
 	}
@@ -117,30 +116,4 @@ func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sourc
 		s.columns = append(s.columns, c)
 	}
 	return nil
-}
-
-// listOf returns the single text column of a query.
-func listOf(ctx context.Context, w *warehouse.Warehouse, query string, args ...any) (list []string, err error) {
-	err = eachRow(ctx, w, query, args, func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		list = append(list, text)
-		return err
-	})
-	return list, err
-}
-
-// eachRow calls scan with every row of a query.
-func eachRow(ctx context.Context, w *warehouse.Warehouse, query string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := w.DB().QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

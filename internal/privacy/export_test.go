@@ -14,7 +14,7 @@ import (
 // end behind their last whole block.
 func TestExportCanBeTakenInAgain(t *testing.T) {
 	w := openFile(t, emptyFile(t))
-	_, err := w.DB().Exec(`
+	must.Get(w.DB().Exec(`
 		insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at, block_tokens)
 		values (1, 'trace', 'arrivals', 'agentic', 'p', 's', 1, 200, 200, 0, false, 1, now(), 64);
 		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens, session_id, turn, class, blocks)
@@ -22,10 +22,7 @@ func TestExportCanBeTakenInAgain(t *testing.T) {
 		from range(200) as r(n);
 		insert into raw.arrival_details (source_id, line, think_s, parent_session_id, parent_turn, model, is_failed)
 		select 1, n, 2.5, case when n % 10 = 0 then 'session ' || (n // 2 + 1) end, case when n % 10 = 0 then 1 end, 'a-customer-model', false
-		from range(200) as r(n)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+		from range(200) as r(n)`))(t)
 	o := optionsOf(1)
 	o.UserCap = 0.05
 	_, path := exported(t, w, "out.jsonl.zst", o)

@@ -5,7 +5,6 @@ package privacy
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -100,11 +99,11 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 		}
 	}
 	sources := "select source_id, name, coalesce(collection, ''), kind, ingested_at, rows_kept from raw.sources order by ingested_at, name"
-	err = eachRow(ctx, w, sources, nil, func(rows *sql.Rows) error {
+	err = warehouse.Each(ctx, w.DB(), sources, nil, func(scan func(...any) error) error {
 		var id int64
 		var p Purged
 		var collection string
-		if err := rows.Scan(&id, &p.Name, &collection, &p.Kind, &p.IngestedAt, &p.Rows); err != nil {
+		if err := scan(&id, &p.Name, &collection, &p.Kind, &p.IngestedAt, &p.Rows); err != nil {
 			return err
 		}
 		isNamed := len(names) == 0 || slices.Contains(names, p.Name) || collection != "" && slices.Contains(names, collection)
@@ -176,14 +175,14 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 	if _, err := db.ExecContext(ctx, "attach '"+strings.ReplaceAll(absolute, "'", "''")+"' as old (read_only)"); err != nil {
 		return err
 	}
-	tables, err := listOf(ctx, w, `
+	tables, err := warehouse.Values[string](ctx, w.DB(), `
 		select table_name from duckdb_tables()
 		where database_name = 'old' and schema_name = 'raw' and not internal order by table_name`)
 	if err != nil {
 		return err
 	}
 	for _, table := range tables {
-		columns, err := listOf(ctx, w, "select column_name from duckdb_columns() where database_name = 'old' and schema_name = 'raw' and table_name = $1 order by column_index", table)
+		columns, err := warehouse.Values[string](ctx, w.DB(), "select column_name from duckdb_columns() where database_name = 'old' and schema_name = 'raw' and table_name = $1 order by column_index", table)
 		if err != nil {
 			return err
 		}

@@ -38,13 +38,10 @@ func isIn(t *testing.T, path, mark string) bool {
 // what stays is whole. Deleting the rows would not do.
 func TestPurgeLeavesNoByte(t *testing.T) {
 	path := emptyFile(t)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	take(t, w, marked(t, "goesaway", 100_000), "old")
 	take(t, w, marked(t, "stayshere", 3_000), "new")
-	_, err = w.DB().Exec(`
+	_, err := w.DB().Exec(`
 		update raw.sources set ingested_at = timestamptz '2025-01-01' where name = 'old';
 		insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at, collection)
 		select n, name, kind, 'run', 'p', name, 1, 1, 1, 0, true, 1, now(), together
@@ -66,10 +63,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	}
 
 	deleted := put(t, "deleted.duckdb", bytesOf(t, path))
-	w, err = warehouse.Open(t.Context(), deleted, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = must.Get(warehouse.Open(t.Context(), deleted, warehouse.ReadWrite))(t)
 	_, err = w.DB().Exec("delete from raw.arrivals where source_id = 1; delete from raw.sources where source_id = 1; checkpoint")
 	if closeErr := w.Close(); err != nil || closeErr != nil {
 		t.Fatal(err, closeErr)
@@ -87,9 +81,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err != nil || len(result.Sources) != 0 || !bytes.Equal(before, bytesOf(t, path)) {
 		t.Errorf("named, and none of it so old: got %+v, %v; want nothing gone", result, err)
 	}
-	if result, err = Purge(t.Context(), path, summer, []string{"old", "new"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	result = must.Get(Purge(t.Context(), path, summer, []string{"old", "new"}, nil))(t)
 	if len(result.Sources) != 1 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 100_000 || result.After >= result.Before {
 		t.Errorf("got %+v, want the old one gone of the two that were named, its 100,000 rows, and a smaller file", result)
 	}
@@ -148,12 +140,12 @@ func bytesOf(t *testing.T, path string) []byte {
 // A table whose rows nobody owns could not be purged.
 func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
 	w := openFile(t, emptyFile(t))
-	tables, err := listOf(t.Context(), w, "select table_name from duckdb_tables() where schema_name = 'raw'")
+	tables, err := warehouse.Values[string](t.Context(), w.DB(), "select table_name from duckdb_tables() where schema_name = 'raw'")
 	if err != nil || len(tables) == 0 {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
-		columns := must.Get(listOf(t.Context(), w, "select column_name from duckdb_columns() where schema_name = 'raw' and table_name = $1", table))(t)
+		columns := must.Get(warehouse.Values[string](t.Context(), w.DB(), "select column_name from duckdb_columns() where schema_name = 'raw' and table_name = $1", table))(t)
 		if _, err := condition(table, columns, []int64{1}); err != nil {
 			t.Error(err)
 		}
@@ -192,14 +184,11 @@ func TestWhatAKilledPurgeLeft(t *testing.T) {
 // While a purge works, no writer can open the warehouse, so that nobody takes its copy for one that was left.
 func TestAPurgeKeepsWritersOut(t *testing.T) {
 	path := warehousetest.File(t)
-	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	warehousetest.Put(t, w, warehousetest.Traces)
 	must.Do(t, w.Close())
 	withdrawn := false
-	_, err = Purge(t.Context(), path, time.Time{}, []string{"day"}, func() {
+	_, err := Purge(t.Context(), path, time.Time{}, []string{"day"}, func() {
 		withdrawn = true
 		if left, _ := filepath.Glob(path + ".purge-*"); len(left) != 1 {
 			t.Errorf("the purge's own folder: got %q", left)

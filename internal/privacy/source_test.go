@@ -123,12 +123,9 @@ func rowsOf(t testing.TB, path string) *Trace {
 
 func content(t testing.TB, path string) (text []byte) {
 	t.Helper()
-	err := opened(path, func(r io.Reader) (err error) {
+	must.Do(t, opened(path, func(r io.Reader) (err error) {
 		text, err = io.ReadAll(r)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return text
 }

@@ -4,7 +4,6 @@ package privacy
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -48,7 +47,7 @@ func valueProblem(value string) string {
 // findings are counted by their reason and never quoted.
 func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, name, kind, theirs string, args ...any) error {
 	table, column, _ := strings.Cut(name, ".")
-	values, err := listOf(ctx, w, fmt.Sprintf("select distinct %[1]s::varchar from raw.%[2]s where %[3]s and %[1]s is not null", column, table, theirs), args...)
+	values, err := warehouse.Values[string](ctx, w.DB(), fmt.Sprintf("select distinct %[1]s::varchar from raw.%[2]s where %[3]s and %[1]s is not null", column, table, theirs), args...)
 	if err != nil {
 		return err
 	}
@@ -122,9 +121,9 @@ func leaves(name string, value any, parts *[]string) {
 // their authors' own words, and looks for keys and passwords in them.
 func (s *subject) inspectDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
 	secrets := 0
-	err := eachRow(ctx, w, "select content from raw.documents where source_id in ("+sources+")", args, func(rows *sql.Rows) error {
+	err := warehouse.Each(ctx, w.DB(), "select content from raw.documents where source_id in ("+sources+")", args, func(scan func(...any) error) error {
 		var content []byte
-		err := rows.Scan(&content)
+		err := scan(&content)
 		s.documents++
 		if looksSecret(string(content)) {
 			secrets++

@@ -51,13 +51,6 @@ func repository(t *testing.T) (folder string, proof func(environment string, wor
 	}
 }
 
-func wants(t *testing.T, said, part string) {
-	t.Helper()
-	if !strings.Contains(said, part) {
-		t.Errorf("it said %q, which lacks %q", said, part)
-	}
-}
-
 // A proof is due until it has passed, and again when a file under its paths has changed.
 func TestAProofIsDueWhenItsFilesHaveChanged(t *testing.T) {
 	folder, proof := repository(t)
@@ -69,12 +62,12 @@ func TestAProofIsDueWhenItsFilesHaveChanged(t *testing.T) {
 		content, _ := os.ReadFile(filepath.Join(folder, "ran"))
 		return strings.Count(string(content), "ran")
 	}
-	wants(t, proof("", "say", "good", "part"), "due; never passed")
-	wants(t, proof("", "due", "good", "part"), "passed in")
-	wants(t, proof("", "due", "good", "part"), "LEFT OUT: good: nothing that it proves has changed; last passed on ")
+	must.Say(t, proof("", "say", "good", "part"), "due; never passed")
+	must.Say(t, proof("", "due", "good", "part"), "passed in")
+	must.Say(t, proof("", "due", "good", "part"), "LEFT OUT: good: nothing that it proves has changed; last passed on ")
 	write("docs/text.md", "other text\n")
 	write("other/b.go", "package c\n")
-	wants(t, proof("", "due", "good", "part"), "LEFT OUT")
+	must.Say(t, proof("", "due", "good", "part"), "LEFT OUT")
 	if runs() != 1 {
 		t.Errorf("it ran %d times, want once", runs())
 	}
@@ -85,7 +78,7 @@ func TestAProofIsDueWhenItsFilesHaveChanged(t *testing.T) {
 		func() { write("go.mod", "module m\n\ngo 1.27\n") },
 	} {
 		change()
-		wants(t, proof("", "due", "good", "part"), "passed in")
+		must.Say(t, proof("", "due", "good", "part"), "passed in")
 		if runs() != i+2 {
 			t.Errorf("after change %d it ran %d times, want %d", i, runs(), i+2)
 		}
@@ -96,8 +89,8 @@ func TestAProofIsDueWhenItsFilesHaveChanged(t *testing.T) {
 func TestAProofThatFailsIsNotRecorded(t *testing.T) {
 	folder, proof := repository(t)
 	proof("", "run", "good", "part")
-	wants(t, proof("", "run", "bad", "part"), "exit status")
-	wants(t, proof("", "say", "bad", "part"), "due; never passed")
+	must.Say(t, proof("", "run", "bad", "part"), "exit status")
+	must.Say(t, proof("", "say", "bad", "part"), "due; never passed")
 	records := must.Get(os.ReadFile(filepath.Join(folder, "docs", "proofs.csv")))(t)
 	lines := strings.Split(strings.TrimSpace(string(records)), "\n")
 	if len(lines) != 2 || lines[0] != "proof,passed_on,commit,seconds,inputs" || !strings.HasPrefix(lines[1], "good,") {
@@ -108,6 +101,6 @@ func TestAProofThatFailsIsNotRecorded(t *testing.T) {
 // CI leaves out what would not end in time, and says so; a path without a file is an error, because its proof would never be due again.
 func TestAProofThatCannotRunSaysSo(t *testing.T) {
 	_, proof := repository(t)
-	wants(t, proof("CI_ENDS_AT=1000", "due", "good", "part"), "LEFT OUT: good: due, but time is short")
-	wants(t, proof("", "due", "good", "nowhere"), "no file in git matches nowhere")
+	must.Say(t, proof("CI_ENDS_AT=1000", "due", "good", "part"), "LEFT OUT: good: due, but time is short")
+	must.Say(t, proof("", "due", "good", "nowhere"), "no file in git matches nowhere")
 }

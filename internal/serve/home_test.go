@@ -70,9 +70,7 @@ func TestHomeListsWhatThereIsToRead(t *testing.T) {
 	if first := shown.Sections[0].Items[0]; first.Title != "A page" || first.At != "2026-11-28 03:43 +00:00" {
 		t.Errorf("a page of the folder is %+v", first)
 	}
-	if got := shown.Sections[3].Items[0].Note; !strings.Contains(got, "H100 x1, 2 replicas") {
-		t.Errorf("the rate of two replicas is shown as %q", got)
-	}
+	must.Say(t, shown.Sections[3].Items[0].Note, "H100 x1, 2 replicas")
 	studies := shown.Sections[4].Items
 	if got := fmt.Sprintf("%+v", studies[0]); len(studies) != 2 || got != "{Title:tune chat Note:set: --max-num-seqs 128; 21.0 requests/s; nothing was sent; 2 configurations At:2026-11-28 10:40 +00:00 Href:}" {
 		t.Errorf("of %d studies the newest is %s, want what tune found", len(studies), got)
@@ -103,9 +101,7 @@ func TestALinkOfHomeOpensItsPageAlone(t *testing.T) {
 				continue
 			}
 			opened++
-			if strings.Contains(item.Href, secret) {
-				t.Errorf("a token stands in %s", item.Href)
-			}
+			must.NotSay(t, item.Href, secret)
 			if status, _, _ := get(item.Href); status != 200 && status != 400 { // the tests' report knows two runs and one week
 				t.Errorf("%s: status %d", item.Href, status)
 			}

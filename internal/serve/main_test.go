@@ -176,9 +176,7 @@ func serving(t testing.TB, change func(*serve.Config)) *served {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, server.Shutdown(ctx))
 	})
 	return s
 }

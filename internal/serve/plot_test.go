@@ -192,16 +192,11 @@ func TestTheScriptOfPlots(t *testing.T) {
 	const want = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0" // dist/echarts.min.js of echarts 6.1.0 at npm
 	s := serving(t, nil)
 	for _, coding := range []string{"gzip", "identity"} {
-		response, err := s.do("GET", "/"+plot.ScriptName, nil, "Accept-Encoding", coding, "Authorization", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(s.do("GET", "/"+plot.ScriptName, nil, "Accept-Encoding", coding, "Authorization", ""))(t)
 		defer response.Body.Close()
 		var script io.Reader = response.Body
 		if coding == "gzip" {
-			if script, err = gzip.NewReader(script); err != nil {
-				t.Fatal(err)
-			}
+			script = must.Get(gzip.NewReader(script))(t)
 		}
 		content, err := io.ReadAll(script)
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); err != nil || response.StatusCode != 200 || got != want {

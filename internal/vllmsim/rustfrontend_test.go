@@ -1,8 +1,9 @@
 package vllmsim
 
 import (
-	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // TestRustFrontend holds what sets the Rust frontend apart, in its own words.
@@ -35,14 +36,10 @@ func TestRustFrontend(t *testing.T) {
 			t.Errorf("%s: got status %d, want %d", one.name, status, one.status)
 		}
 		for _, part := range one.has {
-			if !strings.Contains(answer, part) {
-				t.Errorf("%s: no %s in %s", one.name, part, answer)
-			}
+			must.Say(t, answer, part)
 		}
 		for _, part := range one.hasNot {
-			if strings.Contains(answer, part) {
-				t.Errorf("%s: %s in %s", one.name, part, answer)
-			}
+			must.NotSay(t, answer, part)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/proof/must"
 	"tidemark/internal/yamlfile"
 )
 
@@ -27,12 +28,9 @@ func TestAliasesThatStandForTooMuchAreRefused(t *testing.T) {
 }
 
 func TestAnAliasIsReadAsWhatItStandsFor(t *testing.T) {
-	root, err := yamlfile.Parse([]byte("name: &n chat\nother: *n\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(yamlfile.Parse([]byte("name: &n chat\nother: *n\n")))(t)
 	var name, other string
-	err = yamlfile.Fields{"name": yamlfile.Text(&name), "other": yamlfile.Text(&other)}.Read("", root)
+	err := yamlfile.Fields{"name": yamlfile.Text(&name), "other": yamlfile.Text(&other)}.Read("", root)
 	if err != nil || name != "chat" || other != "chat" {
 		t.Errorf("got %q and %q, %v; want chat twice", name, other, err)
 	}

@@ -126,9 +126,7 @@ repeats: 3
 	if varied := f.Varied(); !reflect.DeepEqual(varied, []string{"base-url"}) {
 		t.Errorf("varied %q", varied)
 	}
-	if _, err := Parse([]byte(strings.Replace(rates, "repeats: 2", "repeats: 2\norder: alternate", 1))); err == nil || !strings.Contains(err.Error(), "stop_after_not_met") {
-		t.Error(err)
-	}
+	must.Refuse(Parse([]byte(strings.Replace(rates, "repeats: 2", "repeats: 2\norder: alternate", 1))))(t, "stop_after_not_met")
 }
 
 func TestTheStopRuleEndsBetweenRows(t *testing.T) {
@@ -151,14 +149,9 @@ func TestAnInvalidRowIsNoFailure(t *testing.T) {
 func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	f, path := parsed(t, rates), filepath.Join(t.TempDir(), "log")
 	first := &player{outcomes: []Outcome{Met, Met, Met}, dieAt: 4}
-	log, err := OpenLog(path, f, false, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(OpenLog(path, f, false, noon))(t)
 	series := log.SeriesID
-	if _, err := Play(t.Context(), f, log, first.callbacks()); err == nil {
-		t.Fatal("no error of a step that failed")
-	}
+	must.Refuse(Play(t.Context(), f, log, first.callbacks()))(t)
 	log.Close()
 	cut(t, path, `{"at":"2026`) // as a kill in the middle of a line leaves it
 	second := &player{outcomes: first.outcomes}
@@ -174,7 +167,7 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	if len(third.did) != 0 {
 		t.Errorf("did %v of an experiment that had ended", third.did)
 	}
-	log, err = OpenLog(path, f, false, noon)
+	log, err := OpenLog(path, f, false, noon)
 	if err != nil || log.SeriesID != series {
 		t.Errorf("series %q, %v; want %q", log.SeriesID, err, series)
 	}
@@ -246,9 +239,7 @@ func TestWhatIsNoExperiment(t *testing.T) {
 		{"nothing at all", rates, "", "empty"},
 	} {
 		text := strings.Replace(rates, c.old, c.new, 1)
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
-		}
+		must.Refuse(Parse([]byte(text)))(t, c.want)
 	}
 }
 

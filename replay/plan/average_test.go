@@ -33,7 +33,5 @@ func TestAveragedLengths(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	if _, err := Write(filepath.Join(t.TempDir(), "p"), Header{}, Choices{Lengths: "median"}, source); err == nil {
-		t.Error("lengths that do not exist: no error")
-	}
+	must.Refuse(Write(filepath.Join(t.TempDir(), "p"), Header{}, Choices{Lengths: "median"}, source))(t)
 }

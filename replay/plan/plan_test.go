@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -64,9 +63,7 @@ func planned(t testing.TB, choices Choices, requests []Request) (Header, []Reque
 	}
 	var all []Request
 	for req, err := range plan.Requests() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(all) > 0 && req.Due < all[len(all)-1].Due || req.Seq != int64(len(all)) {
 			t.Fatalf("request %d out of order", req.Seq)
 		}
@@ -242,10 +239,7 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 		{InputTokens: 5, OutputTokens: 300},
 	}
 	path := filepath.Join(t.TempDir(), "p")
-	_, err := Write(path, Header{}, Choices{MaxModelLen: 100}, Each(requests))
-	if err == nil || !strings.Contains(err.Error(), "2 of 3 requests") || !strings.Contains(hint.Of(err), "--overlong drop") {
-		t.Errorf("refused with %v", err)
-	}
+	must.Refuse(Write(path, Header{}, Choices{MaxModelLen: 100}, Each(requests)))(t, "2 of 3 requests", "--overlong drop")
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) > 0 {
 		t.Errorf("a refused plan leaves %v", left)
 	}
@@ -280,9 +274,7 @@ func TestPlansThatBlowUpAreRefused(t *testing.T) {
 		}
 		lines.Close()
 		file.Close()
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		must.Refuse(Open(path))(t, want)
 	}
 }
 
@@ -304,9 +296,7 @@ func TestPlanErrors(t *testing.T) {
 		other:                        "not a plan",
 		dir:                          "is a directory",
 	} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("OpenPlan(%s): %v, want %q", filepath.Base(path), err, want)
-		}
+		must.Refuse(Open(path))(t, want)
 	}
 	for want, write := range map[string]func() error{
 		"exists": func() error {
@@ -331,9 +321,7 @@ func TestPlanErrors(t *testing.T) {
 			return err
 		},
 	} {
-		if err := write(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		must.Fail(t, write(), want)
 	}
 	if now, _ := os.ReadFile(good); string(now) != string(whole) {
 		t.Error("an existing plan was changed")

@@ -96,9 +96,7 @@ func TestPrivateTokensAreSharedWithNobody(t *testing.T) {
 
 func TestTooFewTokenIdsAreRefused(t *testing.T) {
 	for _, r := range [][2]int{{1000, 1015}, {8000, 100}, {-5, 100}} {
-		if _, err := NewPrompts(r[0], r[1], 1); err == nil {
-			t.Errorf("NewPrompts(%d, %d) was not refused", r[0], r[1])
-		}
+		must.Refuse(NewPrompts(r[0], r[1], 1))(t)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof/must"
 )
 
 // Three sessions: one with think times, one without, one alone. Their arrivals hold the time of the answers too.
@@ -85,13 +87,7 @@ func TestSortingInPartsIsSorting(t *testing.T) {
 		all = append(all, Request{Due: time.Duration(rnd.Int64N(5000)), InputTokens: i + 1, OutputTokens: 1, BlockTokens: 1,
 			Blocks: make([]uint64, 500)})
 	}
-	var got []Request
-	for req, err := range d.byDue(whole(all)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, req)
-	}
+	got := must.All(d.byDue(whole(all)))(t)
 	slices.SortStableFunc(all, func(a, b Request) int { return int(a.Due - b.Due) })
 	if len(got) != len(all) {
 		t.Fatalf("%d of %d requests", len(got), len(all))
@@ -151,9 +147,6 @@ func TestHistoryOfTheSource(t *testing.T) {
 
 func TestAPlanWithImpossibleHistoryIsRefused(t *testing.T) {
 	for _, history := range []string{"-1", "11"} {
-		_, err := parseRequest([]byte(`{"due_s":0,"input_tokens":10,"output_tokens":1,"history_tokens":` + history + `}`))
-		if err == nil || !strings.Contains(err.Error(), "history_tokens beyond the prompt") {
-			t.Errorf("history_tokens %s: %v", history, err)
-		}
+		must.Refuse(parseRequest([]byte(`{"due_s":0,"input_tokens":10,"output_tokens":1,"history_tokens":`+history+`}`)))(t, "history_tokens beyond the prompt")
 	}
 }

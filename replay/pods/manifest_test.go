@@ -30,9 +30,7 @@ func TestWhatAClusterWouldRefuse(t *testing.T) {
 	} {
 		j := fine
 		spoil(&j)
-		if _, err := Manifest(j); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		must.Refuse(Manifest(j))(t, want)
 	}
 	if _, err := Manifest(fine); err != nil {
 		t.Error(err)

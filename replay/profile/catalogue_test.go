@@ -2,7 +2,6 @@ package profile
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // archetypes are the workloads of inference-perf's catalogue where they are at hand, and one that is written here.
@@ -23,10 +24,7 @@ func archetypes(t *testing.T) map[string][]byte {
 		t.Fatalf("%d workloads, not 7", len(paths))
 	}
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(path))(t)
 		all[strings.TrimSuffix(filepath.Base(path), ".config.json")] = content
 	}
 	return all
@@ -77,9 +75,7 @@ func TestArchetypesAreDrawnAsTheirFilesSay(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var c catalogued
-		if err := json.Unmarshal(content, &c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(content, &c))
 		p.Sessions = map[string]int64{"code-generation": 250}[name]
 		if p.Sessions == 0 {
 			p.Sessions = 2000
@@ -133,10 +129,7 @@ func (a tally) sd() float64   { return math.Sqrt(a.squares/a.n - a.mean()*a.mean
 // talliesOf counts the requests of a plan. New text is what the prompt has beyond the one before and its answer.
 func talliesOf(t *testing.T, p *Profile) (first, later, output, turns, think tally) {
 	t.Helper()
-	requests, err := p.Requests(Options{Seed: 11, Duration: long})
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(p.Requests(Options{Seed: 11, Duration: long}))(t)
 	system := 0
 	if s := p.Classes[0].Prefix.Shared; s != nil {
 		system = int(s.Tokens.a)
@@ -144,9 +137,7 @@ func talliesOf(t *testing.T, p *Profile) (first, later, output, turns, think tal
 	last := map[string]int{} // session -> turns so far
 	sessions := 0.0
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		output.add(float64(r.OutputTokens))
 		if r.Turn == 0 {
 			sessions++
@@ -218,24 +209,13 @@ func number(text string) float64 {
 
 // A recorded workload has prompts of whole calls: the profile's grow to the same mean.
 func TestARecordedWorkloadsPromptsHaveItsMean(t *testing.T) {
-	made, err := madeOnce("recorded", []byte(recorded))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Parse("recorded", made.Profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(madeOnce("recorded", []byte(recorded)))(t)
+	p := must.Get(Parse("recorded", made.Profile))(t)
 	p.Sessions = 20_000
-	requests, err := p.Requests(Options{Seed: 5, Duration: long})
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := must.Get(p.Requests(Options{Seed: 5, Duration: long}))(t)
 	var prompts tally
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		prompts.add(float64(r.InputTokens))
 	}
 	if off := math.Abs(prompts.mean()/9000 - 1); off > 0.1 {
@@ -249,15 +229,8 @@ func TestARecordedWorkloadsPromptsHaveItsMean(t *testing.T) {
 
 // The control has the same means and nothing that varies; the objectives keep their reasons, as comments of whole lines.
 func TestTheControlAndTheObjectivesOfAnArchetype(t *testing.T) {
-	made, err := FromCatalogue("by-hand", []byte(byHand), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"turns: 3\n", "first: {input_tokens: 2000}", "think_s: 20\n", "input_tokens: 60 ", "output_tokens: 300\n", "rate_per_s: 1 "} {
-		if !strings.Contains(string(made.Average), want) {
-			t.Errorf("no %q in\n%s", want, made.Average)
-		}
-	}
+	made := must.Get(FromCatalogue("by-hand", []byte(byHand), 3))(t)
+	must.Say(t, string(made.Average), "turns: 3\n", "first: {input_tokens: 2000}", "think_s: 20\n", "input_tokens: 60 ", "output_tokens: 300\n", "rate_per_s: 1 ")
 	want := `schema: tidemark.slo/2
 name: "by-hand"
 
@@ -284,9 +257,6 @@ func TestWhatIsNoArchetypeIsRefused(t *testing.T) {
 		if content == byHand {
 			t.Fatal(change)
 		}
-		_, err := FromCatalogue("x", []byte(content), 1)
-		if err == nil || !strings.Contains(fmt.Sprint(err), says) {
-			t.Errorf("%v: %v, not %q", change, err, says)
-		}
+		must.Refuse(FromCatalogue("x", []byte(content), 1))(t, says)
 	}
 }

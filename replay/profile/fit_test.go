@@ -124,16 +124,11 @@ func TestWhatCannotBeFitted(t *testing.T) {
 		"p50=4,p50=5":  "p50 is there twice",
 		"p99.9=4,p5=9": "p99.9 is below p5",
 	} {
-		if _, err := ParseQuantiles(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Refuse(ParseQuantiles(text))(t, want)
 	}
 	some, _ := ParseQuantiles("p50=100,p90=190")
-	_, err := Fit(Fitting{Input: some, RatePerS: 1})
-	wantHint(t, err, "needs input and output", "--histogram")
-	if _, err := Fit(Fitting{Input: some, Output: some, RatePerS: 2e6}); err == nil || !strings.Contains(err.Error(), "at most a million") {
-		t.Errorf("two million a second: %v", err)
-	}
+	must.Refuse(Fit(Fitting{Input: some, RatePerS: 1}))(t, "needs input and output", "--histogram")
+	must.Refuse(Fit(Fitting{Input: some, Output: some, RatePerS: 2e6}))(t, "at most a million")
 	for text, want := range map[string]string{
 		"":                        "no first line",
 		"a,b\n1,2\n":              "columns must be",
@@ -144,9 +139,7 @@ func TestWhatCannotBeFitted(t *testing.T) {
 		"of,le,count\nttft,1,1\n": `of: "ttft"`,
 		"le,count\n+Inf,3\n":      "all is above the last bound",
 	} {
-		if _, err := Histograms(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.Refuse(Histograms(strings.NewReader(text)))(t, want)
 	}
 }
 

@@ -17,11 +17,8 @@ func TestTheFileOfAllKeysHasThemAll(t *testing.T) {
 	var document yaml.Node
 	must.Do(t, yaml.Unmarshal(Keys(), &document))
 	complaint := func() string {
-		content, err := yaml.Marshal(&document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = Parse("keys", content); err != nil {
+		content := must.Get(yaml.Marshal(&document))(t)
+		if _, err := Parse("keys", content); err != nil {
 			return err.Error()
 		}
 		return ""

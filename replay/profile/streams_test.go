@@ -3,7 +3,6 @@ package profile
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,12 +16,7 @@ func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.R
 		o.Until = 1000 * time.Hour
 	}
 	sequence := must.Get(Streams(streams, o))(t)
-	for req, err := range sequence {
-		if err != nil {
-			t.Fatal(err)
-		}
-		requests = append(requests, req)
-	}
+	requests = must.All(sequence)(t)
 	return requests
 }
 
@@ -135,7 +129,7 @@ func TestStreamsAreDrawnTheSame(t *testing.T) {
 }
 
 func TestStreamsRefuse(t *testing.T) {
-	for why, c := range map[string]struct {
+	for _, c := range map[string]struct {
 		stream Stream
 		want   string
 	}{
@@ -143,8 +137,6 @@ func TestStreamsRefuse(t *testing.T) {
 		"prompts alone":        {Stream{Lengths: []LengthsWindow{{Input: []Bucket{{0, 1, 1}}}}}, "answers are missing"},
 		"windows that overlap": {Stream{Lengths: short, Rates: []RateWindow{{Until: 5, RatePerS: 1}, {From: 4, Until: 6, RatePerS: 1}}}, "overlap"},
 	} {
-		if _, err := Streams([]Stream{c.stream}, StreamOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", why, err, c.want)
-		}
+		must.Refuse(Streams([]Stream{c.stream}, StreamOptions{}))(t, c.want)
 	}
 }

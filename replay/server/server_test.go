@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 )
 
@@ -101,9 +100,7 @@ func TestWhatOutlivesItsProcessIsStopped(t *testing.T) {
 	}
 	without := Left(c, p.Identity)
 	without.StopArgs = []string{"sh", "-c", "echo no such container; exit 1"}
-	if err := without.Stop(); err == nil || !strings.Contains(hint.Of(err), "no such container") {
-		t.Errorf("a stop that stops nothing: %v", err)
-	}
+	must.Fail(t, without.Stop(), "no such container")
 	if err := Left(c, p.Identity).Stop(); err != nil || c.isTaken(t.Context()) {
 		t.Errorf("it listens: %v", err)
 	}
@@ -122,9 +119,7 @@ func TestTheNextStartWaitsForTheMemory(t *testing.T) {
 		t.Fatal(failure, err)
 	}
 	used("70000\n")
-	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "70004 MiB of GPU memory are still in use 1s after the server was stopped, 304 before") {
-		t.Error(err)
-	}
+	must.Fail(t, p.Stop(), "70004 MiB of GPU memory are still in use 1s after the server was stopped, 304 before")
 	time.AfterFunc(300*time.Millisecond, func() { os.WriteFile(filepath.Join(bin, "used"), []byte("1300\n"), 0o600) })
 	if err := p.Stop(); err != nil {
 		t.Errorf("it was given back in time: %v", err)
@@ -166,9 +161,7 @@ func TestAnAnswerOfAnotherProcessIsNotReady(t *testing.T) {
 	if p != nil || failure == nil || !strings.Contains(failure.Why, "does not answer itself") {
 		t.Error(p, failure, err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "is still taken") {
-		t.Errorf("the other is on the port: %v", err)
-	}
+	must.Fail(t, err, "is still taken")
 }
 
 // A start that could not be written down must not happen: nobody would stop it after a kill.

@@ -60,23 +60,12 @@ func TestReadBearsTheInstantOfItsArrival(t *testing.T) {
 // connected is a connection: one end, and the socket of the other as the event loop has it.
 func connected(t *testing.T) (server net.Conn, socket int) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	client, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if server, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
+	server = must.Get(listener.Accept())(t)
 	t.Cleanup(func() { server.Close() })
-	bare, err := newConn(client, 0).bare()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := must.Get(newConn(client, 0).bare())(t)
 	t.Cleanup(bare.Close)
 	return server, bare.Socket
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var measured = Look{Colour: "var(--measured)", Class: "m"}
@@ -62,9 +64,7 @@ func TestTheLastLabelOfAnAxisIsWhole(t *testing.T) {
 	for _, last := range []string{"99 %", "99.9 %", "99.99 %"} {
 		for width := Narrow; width <= Wide; width++ {
 			c := Chart{X: Axis{To: 2, Ticks: []Tick{{At: 0, Text: "0 %"}, {At: 2, Text: last}}}, Strips: []Strip{{Height: 64, Series: []Series{{Look: measured, Points: []Point{{X: 0, Y: 1}, {X: 2, Y: 2}}}}}}}
-			if !strings.Contains(c.SVG("a chart", float64(width)), ">"+last+"<") {
-				t.Errorf("at %d the axis does not end with %s", width, last)
-			}
+			must.Say(t, c.SVG("a chart", float64(width)), ">"+last+"<")
 		}
 	}
 }

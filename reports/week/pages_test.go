@@ -179,7 +179,5 @@ func checkPaper(t *testing.T, b *chromium.Browser, name string) {
 	if got := b.Evaluate(`String(Array.from(document.querySelectorAll('pre.sql')).filter(e => e.getClientRects().length > 0).length)`); got != "0" {
 		t.Errorf("%s queries are printed", got)
 	}
-	if strings.Contains(b.Evaluate(`getComputedStyle(document.body).backgroundColor`), "17") {
-		t.Error("paper is dark")
-	}
+	must.NotSay(t, b.Evaluate(`getComputedStyle(document.body).backgroundColor`), "17")
 }

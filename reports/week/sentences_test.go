@@ -112,14 +112,10 @@ func TestSentences(t *testing.T) {
 		}
 		lede := ledeOf(c.r)
 		for _, want := range c.lede {
-			if !strings.Contains(lede, want) {
-				t.Errorf("%s: the lede lacks %q:\n%s", c.name, want, lede)
-			}
+			must.Say(t, lede, want)
 		}
 		for _, not := range c.not {
-			if strings.Contains(lede, not) {
-				t.Errorf("%s: the lede says %q:\n%s", c.name, not, lede)
-			}
+			must.NotSay(t, lede, not)
 		}
 	}
 }
@@ -138,9 +134,7 @@ func TestDriftStandsBehindWhatChanged(t *testing.T) {
 		}
 		var out strings.Builder
 		must.Do(t, page.Write(&out, r, page.Options{}))
-		if !strings.Contains(out.String(), r.Changed.Sentence) {
-			t.Errorf("%s: the page does not say it", one.verdict)
-		}
+		must.Say(t, out.String(), r.Changed.Sentence)
 	}
 }
 
@@ -186,7 +180,5 @@ func TestASymptomOfAnotherHourExplainsNothing(t *testing.T) {
 	r := sample.Report()
 	monday := r.Hours[3].Start
 	r.Symptoms[0].First, r.Symptoms[0].Last = &monday, ptr(monday.Add(time.Hour))
-	if lede := ledeOf(r); !strings.Contains(lede, "no symptom says why") {
-		t.Errorf("got %s", lede)
-	}
+	must.Say(t, ledeOf(r), "no symptom says why")
 }

@@ -146,9 +146,7 @@ func TestAServerThatDiesIsToldAndIsNoError(t *testing.T) {
 			t.Errorf("%d replies, the fourth %+v, the last %+v: want what was measured before it died", len(m.Replies), m.Replies[3], m.Replies[119])
 		}
 		// A search is over then.
-		if _, err := s.Measure(t.Context(), capacity.Probe{Number: 2, Scale: 1, Requests: evenly(2, time.Second, 100, 2), Mode: "open", Length: time.Minute}); err == nil {
-			t.Error("a probe of a server that is not there: want an error")
-		}
+		must.Refuse(s.Measure(t.Context(), capacity.Probe{Number: 2, Scale: 1, Requests: evenly(2, time.Second, 100, 2), Mode: "open", Length: time.Minute}))(t)
 	})
 }
 
@@ -156,13 +154,10 @@ func TestSmallRequestsShowTheSteps(t *testing.T) {
 	onServer(t, engineOf(known), func(t *testing.T, s *Server, _ func()) {
 		// Asked twice: the second time must not find its prompts in the prefix cache. A seed follows from a run's name, as the verb has it.
 		s.Seed = func(name string) uint64 { h := fnv.New64a(); h.Write([]byte(name)); return h.Sum64() }
-		if _, _, err := s.MeasureSteps(t.Context(), 2000); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.MeasureSteps(t.Context(), 2000)
+		must.Do(t, err)
 		got, said, err := s.MeasureSteps(t.Context(), 2000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, c := range []struct {
 			name      string
 			got, want float64
@@ -182,9 +177,7 @@ func TestASearchByReplay(t *testing.T) {
 	config := engineOf(known)
 	onServer(t, config, func(t *testing.T, s *Server, _ func()) {
 		steps, said, err := s.MeasureSteps(t.Context(), 800)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		q := capacity.Question{
 			Window: evenly(60, time.Second, 800, 20), Length: time.Minute, Seed: 3, Precision: 0.1, Budget: 6 * time.Minute,
 			Objectives: []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: metric.TPOT, Quantile: 0.9, AtMost: 0.035}},

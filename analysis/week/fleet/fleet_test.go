@@ -352,9 +352,7 @@ func TestALooseSLOEndsWhereTheServerNoLongerKeepsUp(t *testing.T) {
 // A failed request of the source has no answer; nothing can be rehearsed of it.
 func TestRequestsWithoutAnAnswerAreLeftOut(t *testing.T) {
 	s := quick()
-	if _, err := s.Rehearse(t.Context(), Shape{Requests: []plan.Request{{InputTokens: 5}}}); err == nil {
-		t.Error("a shape without an answer was rehearsed")
-	}
+	must.Refuse(s.Rehearse(t.Context(), Shape{Requests: []plan.Request{{InputTokens: 5}}}))(t)
 	got, err := Needs(t.Context(), Asked{Server: s, Hours: []Hour{{Shape: Shape{Requests: []plan.Request{{InputTokens: 5}}}, PeakPerS: 1}}})
 	if err != nil || got.Hours[0].Needed != nil {
 		t.Errorf("%+v, %v: want an hour that is not known", got, err)

@@ -17,6 +17,7 @@ import (
 	"tidemark/analysis/workload"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 
@@ -56,7 +57,8 @@ func Choose(ctx context.Context, db *sql.DB, d deployment.Deployment, slo analys
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := db.QueryContext(ctx, `
+	var all []*Search
+	err = warehouse.Each(ctx, db, `
 select
     capacities.search_id,
     capacities.source_id,
@@ -87,23 +89,17 @@ where capacities.outcome in ('found', 'above_max')
 order by
     capacities.origin,
     capacities.ended_at desc,
-    capacities.search_id`)
-	if err != nil {
-		return nil, "", fmt.Errorf("capacities: %w", err)
-	}
-	defer rows.Close()
-	var all []*Search
-	for rows.Next() {
+    capacities.search_id`, nil, func(scan func(...any) error) error {
 		s := &Search{}
 		var rate, low, high sql.NullFloat64
 		var allowed sql.NullFloat64
 		var header string
-		if err := rows.Scan(&s.ID, &s.sourceID, &s.SourceName, &s.sourceSHA256, &s.fromS, &s.untilS, &s.WindowPerS, &s.Origin, &s.outcome, &s.replicas,
+		if err := scan(&s.ID, &s.sourceID, &s.SourceName, &s.sourceSHA256, &s.fromS, &s.untilS, &s.WindowPerS, &s.Origin, &s.outcome, &s.replicas,
 			&rate, &low, &high, &s.Binding, &allowed, &s.IsWeak, &s.EndedAt, &header); err != nil {
-			return nil, "", fmt.Errorf("capacities: %w", err)
+			return err
 		}
 		if err := json.Unmarshal([]byte(header), &s.asked); err != nil {
-			return nil, "", fmt.Errorf("capacities: search %s: %w", s.ID, err)
+			return fmt.Errorf("search %s: %w", s.ID, err)
 		}
 		s.WindowPerS /= float64(s.replicas)
 		s.PerS, s.LowPerS = rate.Float64, low.Float64
@@ -118,11 +114,11 @@ order by
 		if s.PerS > 0 && s.LowPerS > 0 {
 			all = append(all, s)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, "", fmt.Errorf("capacities: %w", err)
 	}
-	rows.Close()
 	unlike := ""
 	for _, s := range all {
 		had, err := analysis.Resolve(ctx, db, s.asked.Deployment)
@@ -242,7 +238,8 @@ func (s *Search) read(ctx context.Context, db *sql.DB) error {
 
 // arrivals of the window, due from its start.
 func (s *Search) arrivals(ctx context.Context, db *sql.DB) ([]plan.Request, error) {
-	rows, err := db.QueryContext(ctx, `
+	var all []plan.Request
+	err := warehouse.Each(ctx, db, `
 select
     arrivals.offset_s,
     coalesce(arrivals.input_tokens, 0),
@@ -258,26 +255,24 @@ where sources.sha256 = $1
     and sources.source_name = $2
     and arrivals.offset_s >= $3
     and arrivals.offset_s < $4
-order by arrivals.seq`, s.sourceSHA256, s.SourceName, s.fromS, s.untilS)
-	if err != nil {
-		return nil, fmt.Errorf("search %s: its window: %w", s.ID, err)
-	}
-	defer rows.Close()
-	var all []plan.Request
-	for rows.Next() {
+order by arrivals.seq`, []any{s.sourceSHA256, s.SourceName, s.fromS, s.untilS}, func(scan func(...any) error) error {
 		var r plan.Request
 		var offset float64
 		var blocks string
-		if err := rows.Scan(&offset, &r.InputTokens, &r.OutputTokens, &r.Session, &r.Turn, &r.Class, &r.BlockTokens, &blocks); err != nil {
-			return nil, fmt.Errorf("search %s: its window: %w", s.ID, err)
+		if err := scan(&offset, &r.InputTokens, &r.OutputTokens, &r.Session, &r.Turn, &r.Class, &r.BlockTokens, &blocks); err != nil {
+			return err
 		}
 		if err := json.Unmarshal([]byte(blocks), &r.Blocks); err != nil {
-			return nil, fmt.Errorf("search %s: its window: %w", s.ID, err)
+			return err
 		}
 		r.Seq, r.Due = int64(len(all)), plan.FromSeconds(offset-s.fromS)
 		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search %s: its window: %w", s.ID, err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // drawn is the window of a source of histograms, drawn as a plan draws it.
@@ -306,7 +301,7 @@ func (s *Search) drawn(ctx context.Context, db *sql.DB) ([]plan.Request, error) 
 
 // readCurve reads the share of misses over the rate of one replica, and the runs.
 func (s *Search) readCurve(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `
+	err := warehouse.Each(ctx, db, `
 select
     '' as run_id,
     scale,
@@ -332,28 +327,27 @@ where search_id = $1
     and (is_of_binding or not is_valid)
 order by
     run_id,
-    scale`, s.ID, s.sourceID)
-	if err != nil {
-		return fmt.Errorf("search %s: its curve: %w", s.ID, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+    scale`, []any{s.ID, s.sourceID}, func(scan func(...any) error) error {
 		var run string
 		var scale, missed float64
 		var low, high sql.NullFloat64
 		var isValid bool
-		if err := rows.Scan(&run, &scale, &missed, &low, &high, &isValid); err != nil {
-			return fmt.Errorf("search %s: its curve: %w", s.ID, err)
+		if err := scan(&run, &scale, &missed, &low, &high, &isValid); err != nil {
+			return err
 		}
 		at := Share{PerS: scale * s.WindowPerS, Missed: missed, Low: missed, High: missed}
 		if run != "" {
 			s.Points = append(s.Points, Point{at, isValid, run})
-			continue
+			return nil
 		}
 		if low.Valid && high.Valid {
 			at.Low, at.High = low.Float64, high.Float64
 		}
 		s.Curve = append(s.Curve, at)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("search %s: its curve: %w", s.ID, err)
 	}
-	return rows.Err()
+	return nil
 }

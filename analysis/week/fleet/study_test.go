@@ -131,7 +131,7 @@ func limitOf(t testing.TB, engine engine.Config, replicas int, objectives []capa
 		planned := draw(math.Exp(ln) * float64(replicas))
 		misses := make([]float64, len(objectives))
 		n := 0.0
-		err := rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, planned, func(r *rehearsal.Request) error {
+		must.Do(t, rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: engine, Replicas: replicas, Noise: uneven}, planned, func(r *rehearsal.Request) error {
 			n++
 			for j, o := range objectives {
 				value := r.TTFT()
@@ -143,10 +143,7 @@ func limitOf(t testing.TB, engine engine.Config, replicas int, objectives []capa
 				}
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		worst := math.Inf(-1)
 		for j, o := range objectives {
 			worst = max(worst, math.Log((misses[j]+0.5)/(n-misses[j]+0.5))-math.Log((1-o.Quantile)/o.Quantile))
@@ -255,9 +252,7 @@ func (s *studied) play(t testing.TB, seed uint64, requests int) (o outcome) {
 func (s *studied) search(t testing.TB, seed uint64, requests int) *Search {
 	first := s.window.draw(5, 10*time.Minute, seed)
 	most, _, err := saturated(t.Context(), s.server.Engine, &Shape{Requests: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// What a search looks for is the limit of its own window, with the very requests in it.
 	window := s.window.draw(most/2, 10*time.Minute, seed+1000)
 	limits := must.Get(capacity.NewLimits(t.Context(), capacity.Question{Window: window, Length: 10 * time.Minute, Objectives: s.server.Objectives, Seed: seed + 77,

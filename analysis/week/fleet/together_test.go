@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
@@ -68,7 +69,7 @@ func TestAFleetOfOneSlotServers(t *testing.T) {
 func smallest(t *testing.T, server engine.Config, routing string, planned []plan.Request, objectives []capacity.Objective) int {
 	for n := 1; ; n++ {
 		late, all := make([]float64, len(objectives)), make([]float64, len(objectives))
-		err := rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: server, Replicas: n, Routing: routing}, planned, func(r *rehearsal.Request) error {
+		must.Do(t, rehearsal.PlayAll(context.Background(), rehearsal.Settings{Engine: server, Replicas: n, Routing: routing}, planned, func(r *rehearsal.Request) error {
 			for j, o := range objectives {
 				value := r.TTFT()
 				if o.Metric == metric.TPOT {
@@ -82,10 +83,7 @@ func smallest(t *testing.T, server engine.Config, routing string, planned []plan
 				}
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		isKept := true
 		for j, o := range objectives {
 			isKept = isKept && late[j] <= (1-o.Quantile)*all[j]

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/proof/must"
 )
 
 // Help fills a terminal of 40, 80 and 120 columns, and no more.
@@ -47,11 +49,7 @@ func TestHelpFitsANarrowTerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
 		}
 	}
-	for _, want := range []string{"Each request is sent at its due time,\nwhether or not others have ended.\n", "   --prometheus-auth-file FILE\n      FILE with a token"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	must.Say(t, text, "Each request is sent at its due time,\nwhether or not others have ended.\n", "   --prometheus-auth-file FILE\n      FILE with a token")
 }
 
 // What does not fit a screen is left to --help-all: further flags, parts of a flag's usage, and whole sentences, never the examples.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
 )
 
@@ -112,7 +112,7 @@ func (a arm) routing(ctx context.Context, db *sql.DB, saysUnknown bool) (text st
 	for _, run := range a.runs {
 		runs = append(runs, run)
 	}
-	err = answers.Each(ctx, db, `
+	err = warehouse.Each(ctx, db, `
 select
     coalesce(sum(completed), 0)::bigint,
     coalesce(sum(asked_tokens), 0)::bigint,

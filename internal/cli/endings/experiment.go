@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/experiment"
 )
 
@@ -82,7 +83,7 @@ func levelsOf(ctx context.Context, db *sql.DB, seriesID string, done []experimen
 // worstObjectives are the objectives of each level in their order, each as its worst repeat has it.
 func worstObjectives(ctx context.Context, db *sql.DB, seriesID string) (map[string][]analysis.ObjectiveVerdict, error) {
 	found := map[string][]analysis.ObjectiveVerdict{}
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     runs.value,
     slo.objective,

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
 	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
 )
 
 // The rows of a run's table, in reading order, by the metrics of marts.latency_quantiles.
@@ -48,7 +48,7 @@ func Run(ctx context.Context, db *sql.DB, v analysis.SLOVerdict) (Text, error) {
 // quantilesOf are the values by metric and percentile.
 func quantilesOf(ctx context.Context, db *sql.DB, runID string) (map[string]map[float64]*float64, error) {
 	found := map[string]map[float64]*float64{}
-	err := answers.Each(ctx, db, `
+	err := warehouse.Each(ctx, db, `
 select
     metric,
     round(100 * quantile, 1),

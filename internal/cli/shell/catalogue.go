@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/store/warehouse"
 )
 
 // thing is what a word can become: a relation, a column, a macro, a keyword or a command.
@@ -39,7 +40,7 @@ func readCatalogue(ctx context.Context, db *sql.DB) (catalogue, error) {
 			c.relations = append(c.relations, one)
 		}
 	}
-	err = answers.Each(ctx, db, columnsQuery, nil, func(scan func(...any) error) error {
+	err = warehouse.Each(ctx, db, columnsQuery, nil, func(scan func(...any) error) error {
 		var relation, column, kind string
 		var comment sql.NullString
 		if err := scan(&relation, &column, &kind, &comment); err != nil {

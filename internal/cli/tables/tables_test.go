@@ -60,9 +60,7 @@ func TestABoxFoldsLongNames(t *testing.T) {
 			t.Errorf("too wide: %s", line)
 		}
 	}
-	if !strings.Contains(text.String(), " 1,234,567 │") {
-		t.Errorf("got\n%s", text.String())
-	}
+	must.Say(t, text.String(), " 1,234,567 │")
 }
 
 // Of a list of runs five columns did not fit 80: names are wider than the numbers below them.
@@ -143,9 +141,7 @@ func TestJSONHasDistinctNames(t *testing.T) {
 	}
 	must.Do(t, Write(NewJSON(&text), table))
 	const want = `{"run_id": "a", "run_id_3": "b", "run_id_2": "c", "run_id_4": "d"}`
-	if !strings.Contains(text.String(), want) {
-		t.Errorf("got %s, want %s", text.String(), want)
-	}
+	must.Say(t, text.String(), want)
 }
 
 // A spreadsheet runs a cell that begins like a formula: names of columns, and cells that are copied, came out as they are.

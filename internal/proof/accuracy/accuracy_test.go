@@ -59,13 +59,9 @@ func TestAccuracy(t *testing.T) {
 	ctx := context.Background()
 	s := must.Get(accuracy.NewStudy(ctx, warehousetest.Open(t).DB(), accuracy.TPOT, rows))(t)
 	byModel, predictions, err := s.LeaveOut(ctx, accuracy.ByModel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	byFifth, _, err := s.LeaveOut(ctx, accuracy.Fifth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	byGPU := unseenGPUs(t, rows)
 	after := accuracy.Calibrated(byModel, predictions, deploymentOf)
 	two := accuracy.TwoConstants(byModel, predictions, accuracy.ByModel)
@@ -174,9 +170,7 @@ func unseenGPUs(t *testing.T, rows []accuracy.Row) []accuracy.Guess {
 		}
 		fit := must.Get(s.FitTo(ctx, train))(t)
 		some, _, err := s.Guess(ctx, fit, test)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		guesses = append(guesses, some...)
 	}
 	return guesses
@@ -272,13 +266,9 @@ func TestTTFT(t *testing.T) {
 	db := warehousetest.Open(t).DB()
 	s := must.Get(accuracy.NewStudy(ctx, db, accuracy.TTFT, notFull(t, db, all)))(t)
 	byModel, _, err := s.LeaveOut(ctx, accuracy.ByModel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	byFifth, predictions, err := s.LeaveOut(ctx, accuracy.Fifth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table := accuracy.NewTable("TTFT", "points", "median %", "mean %", "p90 %", "bias %", "in band %")
 	add := func(name string, guesses []accuracy.Guess) {
 		table.AddScore(name, guesses)
@@ -321,9 +311,7 @@ func notFull(t *testing.T, db *sql.DB, rows []accuracy.Row) (some []accuracy.Row
 	t.Helper()
 	s := must.Get(accuracy.NewStudy(context.Background(), db, accuracy.TTFT, rows))(t)
 	_, predictions, err := s.Guess(context.Background(), nil, allOf(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, row := range rows {
 		if !predictions[i].IsFull && row.TTFT > 0 {
 			some = append(some, row)

@@ -138,9 +138,7 @@ func idOfRun(t *testing.T, manifest string) (id, name string) {
 	if err == nil {
 		err = json.Unmarshal(text, &doc)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	folder := filepath.Dir(manifest)
 	return doc.RunID, filepath.Base(filepath.Dir(folder)) + "/" + filepath.Base(folder)
 }

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/store/warehouse"
 )
 
 // Freedom is a row of seeds.constants that may be fitted, and how near it must stay to the value
@@ -25,24 +26,21 @@ type Freedom struct {
 
 // Freedoms are all constants that may be fitted.
 func Freedoms(ctx context.Context, db *sql.DB) ([]Freedom, error) {
-	rows, err := db.QueryContext(ctx, `
+	var free []Freedom
+	err := warehouse.Each(ctx, db, `
 select name, engine, engine_version, gpu, format, architecture, value, kernel_value, spread
 from seeds.constants
 where spread is not null
-order by name, engine, engine_version, gpu, format, architecture`)
+order by name, engine, engine_version, gpu, format, architecture`, nil, func(scan func(...any) error) error {
+		var f Freedom
+		err := scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture, &f.Value, &f.Kernel, &f.Spread)
+		free = append(free, f)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("constants: %w", err)
 	}
-	defer rows.Close()
-	var free []Freedom
-	for rows.Next() {
-		var f Freedom
-		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture, &f.Value, &f.Kernel, &f.Spread); err != nil {
-			return nil, fmt.Errorf("constants: %w", err)
-		}
-		free = append(free, f)
-	}
-	return free, rows.Err()
+	return free, nil
 }
 
 // Measured is a point together with its measurement.
@@ -138,7 +136,8 @@ func (f Freedom) key() string {
 // nearest asks the warehouse which constants a deployment uses, the same question as a prediction
 // asks.
 func nearest(ctx context.Context, db *sql.DB, d deployment.Deployment, places map[Freedom]int) ([]int, error) {
-	rows, err := db.QueryContext(ctx, `
+	var used []int
+	err := warehouse.Each(ctx, db, `
 select distinct
     nearest.name,
     nearest.constant.engine,
@@ -150,23 +149,20 @@ from macros.deployment(?::json) as d
 cross join lateral macros.constants_for(
     d.gpu, d.engine, d.engine_version, list_distinct(['bf16', d.weight_format, d.kv_format, d.compute_format]), null,
     of_architecture := d.architecture
-) as nearest`,
-		d.SQL())
-	if err != nil {
-		return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
-	}
-	defer rows.Close()
-	var used []int
-	for rows.Next() {
+) as nearest`, []any{d.SQL()}, func(scan func(...any) error) error {
 		var f Freedom
-		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture); err != nil {
-			return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
+		if err := scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture); err != nil {
+			return err
 		}
 		if place, free := places[f]; free {
 			used = append(used, place)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
 	}
-	return used, rows.Err()
+	return used, nil
 }
 
 // String has a line for each constant.

@@ -115,13 +115,10 @@ func played(t *testing.T, cfg engine.Config, requests []request) answered {
 		}
 	}
 	timings := make([]timing, len(requests))
-	err := rehearsal.Play(t.Context(), rehearsal.Settings{Engine: cfg}, planned, func(r *rehearsal.Request) error {
+	must.Do(t, rehearsal.Play(t.Context(), rehearsal.Settings{Engine: cfg}, planned, func(r *rehearsal.Request) error {
 		timings[r.Seq] = timing{r.First, r.Last}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return answered{requests, timings}
 }
 
@@ -287,10 +284,7 @@ func study(t *testing.T, runs []answered) []*outcome {
 // independent are the ranks that took each sample for independent.
 func independent(t *testing.T, db *sql.DB, n int) (low, high int) {
 	t.Helper()
-	err := db.QueryRow("select ranks.lower, ranks.upper from (select macros.quantile_ranks($1::bigint, 0.99e0) as ranks)", n).Scan(&low, &high)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.QueryRow("select ranks.lower, ranks.upper from (select macros.quantile_ranks($1::bigint, 0.99e0) as ranks)", n).Scan(&low, &high))
 	return low, high
 }
 

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"tidemark/internal/proof/must"
+	"tidemark/internal/proof/says"
 )
 
 const (
@@ -158,9 +159,7 @@ func (p place) start(t *testing.T, says *regexp.Regexp, args ...string) string {
 	if err == nil {
 		err = command.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		command.Process.Signal(syscall.SIGTERM)
 		command.Wait()

@@ -36,16 +36,13 @@ func TestCoverageNamesTestsThatExist(t *testing.T) {
 func goTests(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	err := filepath.WalkDir("../../..", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		all.Write(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all.String()
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 var (
@@ -18,7 +20,7 @@ var (
 // A window without partition and order fails by chance in DuckDB 1.5: analysis/answers/faults.go.
 func TestNoWindowOfAllRows(t *testing.T) {
 	read := 0
-	err := filepath.WalkDir("../../..", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -37,10 +39,7 @@ func TestNoWindowOfAllRows(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if read < 500 {
 		t.Errorf("read %d files of code, want all of them", read)
 	}

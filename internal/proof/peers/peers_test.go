@@ -30,10 +30,7 @@ func TestPeers(t *testing.T) {
 	if output == "" {
 		output = t.TempDir()
 	}
-	output, err := filepath.Abs(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	output = must.Get(filepath.Abs(output))(t)
 	p := places{cache: cacheFolder(t), tokenizer: filepath.Join(output, "tokenizer"), hub: filepath.Join(output, "hub")}
 	writeTokenizer(t, p.tokenizer)
 	writeHub(t, p.hub)

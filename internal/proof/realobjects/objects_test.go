@@ -230,9 +230,7 @@ func TestReadersAndPublishersAtOnce(t *testing.T) {
 		t.Errorf("a reader went through the manifest %d times only", reads)
 	}
 	t.Logf("a reader went through the manifest %d times and found all %d objects", reads, found)
-	if said := s.must(t, "warehouse", "publish", "--publish", address); !strings.Contains(said, "odd=name_1.2 is of the present state") {
-		t.Errorf("once more: %s", said)
-	}
+	must.Say(t, s.must(t, "warehouse", "publish", "--publish", address), "odd=name_1.2 is of the present state")
 }
 
 // A publisher that is killed (-9) at any moment leaves the state before, or the one after; the next one publishes.
@@ -307,11 +305,7 @@ func TestServeFollowsABucket(t *testing.T) {
 	}
 	s.run(t)
 	within(t, 60*time.Second, "the health of a server whose bucket is back", func() bool { return health() == 200 })
-	for _, want := range []string{"warning: s3://traffic/team/manifest.json: ", "the last snapshot is served until that is over", "s3://traffic/team can be read again"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("serve does not say %q: %s", want, log.String())
-		}
-	}
+	must.Say(t, log.String(), "warning: s3://traffic/team/manifest.json: ", "the last snapshot is served until that is over", "s3://traffic/team can be read again")
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 || strings.Contains(log.String(), secret) {
 		t.Errorf("serve left %v (%v), and said %s", left, err, log.String())
 	}
@@ -346,7 +340,7 @@ func TestAPurgeLeavesNothingWithTheServer(t *testing.T) {
 
 func (s *s3) filesWith(t *testing.T, word string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(s.files, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(s.files, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -355,10 +349,7 @@ func (s *s3) filesWith(t *testing.T, word string) (found []string) {
 			found = append(found, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -399,9 +390,7 @@ func TestOddNames(t *testing.T) {
 	if err := store.Fetch(t.Context(), name, &content); err != nil || content.String() != "TIMESTAMP," {
 		t.Errorf("got %q, %v", content.String(), err)
 	}
-	if err := store.Remove(t.Context(), list); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Remove(t.Context(), list))
 	if list, err := store.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("after its removal: %+v, %v", list, err)
 	}

@@ -221,9 +221,7 @@ func TestEightDays(t *testing.T) {
 // limits: Prometheus refuses more than 11,000 points a series; a day by the second is asked for in pieces.
 func limits(t *testing.T, server *prometheus) {
 	answer := get(t, fmt.Sprintf("%s/api/v1/query_range?query=up&start=%d&end=%d&step=1", server.direct, began.Unix(), began.Unix()+86400))
-	if !strings.Contains(answer, "maximum resolution of 11,000 points") {
-		t.Errorf("this Prometheus answers %s", answer)
-	}
+	must.Say(t, answer, "maximum resolution of 11,000 points")
 	result, err := collect.Run(t.Context(), collect.Settings{
 		Service: "fine", URL: server.url, Selector: `instance="a:8000"`, Path: filepath.Join(t.TempDir(), "fine.jsonl"), Since: began, Until: began.Add(5 * time.Hour),
 		Steps: collect.Steps{Counters: time.Second, GPUs: time.Hour, Histograms: time.Hour},

@@ -46,9 +46,7 @@ func unpack(t *testing.T, archive io.Reader, folder string) {
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		path := filepath.Join(folder, header.Name)
 		if header.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o755)
@@ -63,9 +61,7 @@ func unpack(t *testing.T, archive io.Reader, folder string) {
 				}
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -87,10 +83,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	r := made(t)
 	folder := t.TempDir()
 	unpack(t, unzipped(t, read(t, r.path("tidemark_"+r.version+"_source.tar.gz"))), folder)
-	output, err := filepath.Abs(r.output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	output := must.Get(filepath.Abs(r.output))(t)
 	again := *r
 	again.output = filepath.Join(t.TempDir(), "again")
 	t.Chdir(filepath.Join(folder, "tidemark-"+r.version))
@@ -102,7 +95,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 		must.Do(t, do("amd64"))
 	}
 	compared := 0
-	err = filepath.WalkDir(again.output, func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(again.output, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

@@ -49,9 +49,7 @@ func TestYear(t *testing.T) {
 	}
 	y.countsAll()
 	if keep := os.Getenv("SOAK_OUTPUT"); keep != "" {
-		if err := os.WriteFile(filepath.Join(keep, "year.html"), first, 0o644); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(keep, "year.html"), first, 0o644))
 	}
 }
 

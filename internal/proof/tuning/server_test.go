@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/analysis/tune"
 	"tidemark/internal/engine"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
@@ -50,14 +51,9 @@ type catalogue struct {
 
 func newCatalogue(t *testing.T) *catalogue {
 	t.Helper()
-	file, err := tune.Parse([]byte(space))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(tune.Parse([]byte(space)))(t)
 	c := &catalogue{file: file, bands: map[int]float64{}}
-	if c.candidates, err = file.Candidates(); err != nil {
-		t.Fatal(err)
-	}
+	c.candidates = must.Get(file.Candidates())(t)
 	w := warehousetest.Open(t)
 	modeller, prices := analysis.NewModeller(w.DB()), analysis.NewPrices(w.DB(), analysis.SLO{})
 	for i := range c.candidates {
@@ -67,15 +63,10 @@ func newCatalogue(t *testing.T) *catalogue {
 		if err != nil || m.Why != "" {
 			t.Fatal(c.candidates[i].Label(), m.Why, err)
 		}
-		usd, err := prices.PerHour(t.Context(), m.Deployment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		usd := must.Get(prices.PerHour(t.Context(), m.Deployment))(t)
 		gpus := m.Deployment.GPUs()
 		if _, isThere := c.bands[gpus]; !isThere { // the limits of the scheduler do not matter for it
-			if c.bands[gpus], err = analysis.ServerBand(t.Context(), w.DB(), m.Deployment); err != nil {
-				t.Fatal(err)
-			}
+			c.bands[gpus] = must.Get(analysis.ServerBand(t.Context(), w.DB(), m.Deployment))(t)
 		}
 		c.candidates[i].Deployment = m.Deployment
 		c.modelled, c.usdPerHour = append(c.modelled, m), append(c.usdPerHour, usd)

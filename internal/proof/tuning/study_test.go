@@ -156,9 +156,7 @@ func TestStudy(t *testing.T) {
 	say := func(one any) {
 		mu.Lock()
 		defer mu.Unlock()
-		if err := json.NewEncoder(file).Encode(one); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, json.NewEncoder(file).Encode(one))
 	}
 	c := newCatalogue(t)
 	var all sync.WaitGroup
@@ -178,7 +176,5 @@ func TestStudy(t *testing.T) {
 	all.Wait()
 	table, err := exec.Command(os.Getenv("TUNING_PYTHON"), "testdata/fronts.py", output).CombinedOutput()
 	t.Logf("\n%s", table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

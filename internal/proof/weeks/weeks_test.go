@@ -31,10 +31,7 @@ var (
 
 // TestTwelveWeeks makes the page of each of twelve weeks, Monday after Monday, as a CronJob would. TIDEMARK is the program, WEEKS_SEED the seed of its traffic.
 func TestTwelveWeeks(t *testing.T) {
-	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("WEEKS_SEED"), "11"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed := must.Get(strconv.ParseUint(cmp.Or(os.Getenv("WEEKS_SEED"), "11"), 10, 64))(t)
 	for _, one := range []struct {
 		name       string
 		deployment string
@@ -89,9 +86,7 @@ func TestTwelveWeeks(t *testing.T) {
 				if err == nil {
 					err = json.Unmarshal(text, &said)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				v := said.Verdict
 				fmt.Printf("%-10s W%d peak %.3f/s needed %s: %s %s (cautious %s): %s\n", one.name, week, said.Peak, number(v.Needed), v.Kind, number(v.Replicas), number(v.Cautious), said.Sentence)
 				// The verdict is what to do: the kind, and how many to buy.

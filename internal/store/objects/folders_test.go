@@ -5,11 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 	"tidemark/internal/store/objects"
 	"tidemark/internal/store/objects/objectstest"
@@ -45,9 +43,7 @@ func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	plan := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/two-shard-0-of-1/plan.jsonl.zst", plan); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, objects.FetchFile(t.Context(), "s3://traffic/some/prefix/two-shard-0-of-1/plan.jsonl.zst", plan))
 	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/none.zst", plan+"2"); !errors.Is(err, objects.ErrNotThere) {
 		t.Errorf("an object that is not there: %v", err)
 	}
@@ -73,10 +69,7 @@ func TestAFolderThatWasNotFetchedStays(t *testing.T) {
 	write(copied, "run.json", `{"status": "running"}`)
 	write(copied, "notes.txt", "mine")
 	for into, kept := range map[string]string{own: "run.json", copied: "notes.txt"} {
-		err := fetch(into)
-		if err == nil || !strings.Contains(err.Error(), "is not a copy of s3://traffic/some/prefix/one-shard-0-of-1") {
-			t.Errorf("%s: got %v", filepath.Base(into), err)
-		}
+		must.Fail(t, fetch(into), "is not a copy of s3://traffic/some/prefix/one-shard-0-of-1")
 		if _, err := os.Stat(filepath.Join(into, "one-shard-0-of-1", kept)); err != nil {
 			t.Error(err)
 		}
@@ -96,10 +89,7 @@ func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
 	if err := store.PutFolder(t.Context(), torn); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is torn is sent: %v", err)
 	}
-	_, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "one-shard-1-of-2 has no run.json") || !strings.Contains(hint.Of(err), "wait for it") {
-		t.Errorf("%v", err)
-	}
+	must.Refuse(objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", t.TempDir()))(t, "one-shard-1-of-2 has no run.json", "wait for it")
 }
 
 // While a client sends, its folder goes into the bucket again and again; what was fetched then is fetched anew once it has ended.

@@ -200,9 +200,7 @@ func TestTwoPublishersAtOnce(t *testing.T) {
 	}
 	must.Get(published.Send(t.Context(), other, b.at, "test", true, true))(t)
 	b.seen(t)
-	if _, err := b.send(t, path); err == nil {
-		t.Error("the first warehouse still publishes where --replace gave the prefix to another")
-	}
+	must.Refuse(b.send(t, path))(t)
 }
 
 func TestABucketThatRefuses(t *testing.T) {
@@ -262,30 +260,22 @@ func TestABucketThatRefuses(t *testing.T) {
 		}
 		return isNew && isList
 	}
-	if _, err := b.changed(t, path, namedTrace("14")); err == nil || !strings.Contains(hint.Of(err), "readers see the new state") {
-		t.Errorf("a list that fails behind the new manifest: %v; hint %q", err, hint.Of(err))
-	}
+	must.Refuse(b.changed(t, path, namedTrace("14")))(t, "readers see the new state")
 }
 
 func TestWhatIsNotOurs(t *testing.T) {
 	b := newBucket(t)
 	path := warehousetest.File(t)
 	b.Put("team/report.pdf", []byte("theirs"))
-	if _, err := b.changed(t, path, namedTrace("1")); err == nil || !strings.Contains(err.Error(), "report.pdf") {
-		t.Errorf("a prefix that holds other things: %v", err)
-	}
+	must.Refuse(b.changed(t, path, namedTrace("1")))(t, "report.pdf")
 	b.at.Prefix = "newer"
 	b.Put("newer/manifest.json", []byte(`{"format": 2, "version": "9.0", "publisher": "x"}`))
 	for _, err := range []error{second(b.send(t, path)), second(published.Follow(t.Context(), b.at))} {
-		if err == nil || !strings.Contains(err.Error(), "by tidemark 9.0 in form 2") || !strings.Contains(hint.Of(err), "upgrade this tidemark") {
-			t.Errorf("a manifest of a newer version: %v; hint %s", err, hint.Of(err))
-		}
+		must.Fail(t, err, "by tidemark 9.0 in form 2", "upgrade this tidemark")
 	}
 	b.at.Prefix = "damaged"
 	b.Put("damaged/manifest.json", []byte(`{`))
-	if _, err := b.send(t, path); err == nil || !strings.Contains(hint.Of(err), "--replace") {
-		t.Errorf("a damaged manifest: %v", err)
-	}
+	must.Refuse(b.send(t, path))(t, "--replace")
 	if _, err := published.Send(t.Context(), path, b.at, "test", true, true); err != nil {
 		t.Errorf("--replace: %v", err)
 	}
@@ -368,9 +358,7 @@ func TestNothingInABucketOutlivesAPurge(t *testing.T) {
 		objectstest.Refuse(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
 		return true
 	}
-	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err == nil || !strings.Contains(err.Error(), "s3://traffic/team may still have rows") {
-		t.Errorf("got %v", err)
-	}
+	must.Refuse(published.EmptyBuckets(t.Context(), path, "test"))(t, "s3://traffic/team may still have rows")
 }
 
 // Parts of an upload that a kill broke off stayed in the bucket for ever, with rows that were purged.
@@ -414,9 +402,7 @@ func TestNoUploadOutlivesAPurge(t *testing.T) {
 		}
 		return cannot
 	}
-	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err == nil || !strings.Contains(err.Error(), "uploads that were broken off cannot be ended") {
-		t.Errorf("a server that cannot list uploads: %v", err)
-	}
+	must.Refuse(published.EmptyBuckets(t.Context(), path, "test"))(t, "uploads that were broken off cannot be ended")
 }
 
 func keysOf(b *bucket, prefix string) []string {
@@ -426,9 +412,7 @@ func keysOf(b *bucket, prefix string) []string {
 func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	b := newBucket(t)
 	path := warehousetest.File(t)
-	if _, err := published.Follow(t.Context(), b.at); err == nil || !strings.Contains(err.Error(), "nothing is published in s3://traffic/team") {
-		t.Errorf("an empty bucket: %v", err)
-	}
+	must.Refuse(published.Follow(t.Context(), b.at))(t, "nothing is published in s3://traffic/team")
 	b.mustChange(t, path, namedTrace("1"))
 	f := must.Get(published.Follow(t.Context(), b.at))(t)
 	snapshot := published.Snapshot(f.Folder())
@@ -458,13 +442,9 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		}
 		return false
 	}
-	if err := refresh(false); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(false))
 	b.mustChange(t, path, namedTrace("3"))
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("after a change")
 	if _, err := published.Follow(t.Context(), b.at); err != nil || downloads != 1 {
 		t.Errorf("%d downloads (%v): what is there already was fetched again", downloads, err)
@@ -502,9 +482,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 			answer(w)
 			return true
 		}
-		if err := refresh(false); err == nil {
-			t.Errorf("%s: no error", what)
-		}
+		must.Fail(t, refresh(false))
 		if what == "other bytes" {
 			if err := refresh(false); err == nil || fetched != 1 {
 				t.Errorf("a damaged snapshot was fetched %d times while its manifest was the same (%v)", fetched, err)
@@ -516,9 +494,7 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	}
 	b.Before = nil
 	f.FetchAgain()
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("when the server works again")
 	entries, err := os.ReadDir(f.Folder())
 	if err != nil || len(entries) != 2 {
@@ -527,16 +503,12 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 
 	// What is withdrawn, as by a purge, is not kept here either.
 	must.Get(published.EmptyBuckets(t.Context(), path, "test"))(t)
-	if err := refresh(false); err == nil || !strings.Contains(err.Error(), "nothing is published") {
-		t.Errorf("withdrawn: %v", err)
-	}
+	must.Fail(t, refresh(false), "nothing is published")
 	if _, err := os.Stat(snapshot); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the withdrawn snapshot is still in the cache: %v", err)
 	}
 	must.Get(b.send(t, path))(t)
-	if err := refresh(true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, refresh(true))
 	isOf("published again")
 	if info, err := os.Stat(filepath.Dir(snapshot)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others may look into the cache: %v", info.Mode())

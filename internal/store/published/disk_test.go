@@ -44,9 +44,7 @@ func onSmallDisk(t *testing.T, folder, size string) bool {
 		t.Skipf("no process can have a disk of its own here: %v", err)
 	}
 	t.Logf("%s", said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if strings.Contains(string(said), "--- SKIP") {
 		t.SkipNow()
 	}

@@ -149,21 +149,17 @@ func (p publication) countsOf(ctx context.Context, relation string, owners []own
 	if one := owners[0]; len(owners) == 1 && 0 < one.rows && one.rows <= rowsPerPart {
 		return map[string]int64{one.ID: notCounted}, nil
 	}
-	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	counts := map[string]int64{}
-	for rows.Next() {
+	err := warehouse.Each(ctx, p.w.DB(), fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)), nil, func(scan func(...any) error) error {
 		var id string
 		var count int64
-		if err := rows.Scan(&id, &count); err != nil {
-			return nil, err
+		if err := scan(&id, &count); err != nil {
+			return err
 		}
 		counts[id] = count
-	}
-	return counts, rows.Err()
+		return nil
+	})
+	return counts, err
 }
 
 // inSQL is the id of a row's owner.
@@ -222,7 +218,7 @@ func (o owner) literal() string {
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func (p publication) owners(ctx context.Context) (owners []owner, err error) {
-	rows, err := p.w.DB().QueryContext(ctx, `
+	err = warehouse.Each(ctx, p.w.DB(), `
 		select
 			'run_id',
 			kept.run_id,
@@ -239,19 +235,13 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 		union all
 		select 'service_week', service || '/' || week, md5(document::varchar), '', '', 0
 		from raw.service_weeks
-		order by all`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+		order by all`, nil, func(scan func(...any) error) error {
 		var o owner
-		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name, &o.rows); err != nil {
-			return nil, err
-		}
+		err := scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name, &o.rows)
 		owners = append(owners, o)
-	}
-	return owners, rows.Err()
+		return err
+	})
+	return owners, err
 }
 
 // writeParts writes the rows of one relation and owner: one part, or several where

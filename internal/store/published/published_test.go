@@ -20,7 +20,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 	"tidemark/internal/store/published"
 	"tidemark/internal/store/warehouse"
@@ -185,15 +184,12 @@ func parts(t *testing.T, folder string) (found []string) {
 
 func filesIn(t *testing.T, folder string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			found = append(found, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -335,9 +331,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(folder, "thesis.txt"), []byte("mine"), 0o600))
-	if err := refused(t, path, folder); err == nil || !strings.Contains(err.Error(), "not published by tidemark") {
-		t.Errorf("got %v, want that the folder holds other files", err)
-	}
+	must.Fail(t, refused(t, path, folder), "not published by tidemark")
 	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
 		t.Errorf("the folder has %d entries, want the one that it had", len(entries))
 	}
@@ -360,10 +354,8 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	for _, name := range []string{"latest.duckdb.tmp", "latest.duckdb.tmp-56", "manifest.json.tmp-78", "spare.duckdb.old", ".serve-12-34"} {
 		must.Do(t, os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600); err != nil { // damaged
-		t.Fatal(err)
-	}
-	theirs := filepath.Join(t.TempDir(), "theirs") // of another warehouse
+	must.Do(t, os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600)) // damaged
+	theirs := filepath.Join(t.TempDir(), "theirs")                              // of another warehouse
 	change(t, warehousetest.File(t), theirs, aRun(secret))
 	emptied, err := published.Withdraw(path, theirs)
 	if want := []string{folder, other, another}; err != nil || !slices.Equal(emptied, want) {
@@ -416,13 +408,9 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(folder, "spare.duckdb"))) // else that is brought up to date
 	must.Do(t, os.MkdirAll(filepath.Join(folder, "spare.duckdb.old", "in the way"), 0o700))
-	if err := refused(t, path, folder, aRun("b")); err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
-		t.Errorf("got %v, want an error that names the folder", err)
-	}
+	must.Fail(t, refused(t, path, folder, aRun("b")), "publish into "+folder)
 	if got := answer(t, published.Snapshot(folder), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
 		t.Errorf("the snapshot has the runs %q, want the old one", got)
 	}
@@ -447,9 +435,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	}
 	keptUp(t, path, folder, aRun("b"))
 	plant(".lock")
-	if err := published.SwitchOff(path, folder); err == nil {
-		t.Error("a lock that is a link is taken")
-	}
+	must.Fail(t, published.SwitchOff(path, folder))
 	if text, err := os.ReadFile(victim); string(text) != "mine" || err != nil {
 		t.Fatalf("the file behind the links is now %q, %v", text, err)
 	}
@@ -461,9 +447,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	}
 	theirs := t.TempDir()
 	must.Do(t, os.Chown(theirs, 12345, 12345))
-	if err := published.SwitchOff(path, theirs); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
-		t.Errorf("a folder of another user: %v", err)
-	}
+	must.Fail(t, published.SwitchOff(path, theirs), "belongs to another user")
 }
 
 // Two warehouses do not overwrite each other in one folder. One that was moved, with the folder or without, is the same one,
@@ -475,10 +459,7 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	change(t, one, folder, namedTrace("1"))
 	isRefused := func(path string) {
 		t.Helper()
-		err := refused(t, path, folder)
-		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark warehouse publish --replace") {
-			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
-		}
+		must.Fail(t, refused(t, path, folder), "another warehouse, ", "tidemark warehouse publish --replace")
 		state(t, path, folder, published.OfAnother)
 	}
 	isRefused(other)

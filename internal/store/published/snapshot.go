@@ -125,7 +125,7 @@ type table struct{ schema, name, key string }
 // tables lists those whose rows a user's data decides. Seeds change with the program
 // only.
 func (p publication) tables(ctx context.Context) (tables []table, err error) {
-	rows, err := p.w.DB().QueryContext(ctx, `
+	err = warehouse.Each(ctx, p.w.DB(), `
 		select
 			schema_name,
 			table_name,
@@ -135,19 +135,13 @@ func (p publication) tables(ctx context.Context) (tables []table, err error) {
 			and schema_name in ('raw', 'staging', 'marts', 'warehouse')
 			and (schema_name, table_name) in (select (schema_name, table_name) from duckdb_tables() where not internal)
 		group by all
-		order by all`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+		order by all`, nil, func(scan func(...any) error) error {
 		var t table
-		if err := rows.Scan(&t.schema, &t.name, &t.key); err != nil {
-			return nil, err
-		}
+		err := scan(&t.schema, &t.name, &t.key)
 		tables = append(tables, t)
-	}
-	return tables, rows.Err()
+		return err
+	})
+	return tables, err
 }
 
 // whole tables are small and copied as they are: a calibration is of several runs,

@@ -64,18 +64,10 @@ func comment(ctx context.Context, tx *sql.Tx) error {
 
 // columnsOf is the set of schema.relation.column.
 func columnsOf(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
-	rows, err := tx.QueryContext(ctx, "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() where not internal")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	known := map[string]bool{}
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
+	names, err := Values[string](ctx, tx, "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() where not internal")
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
 		known[name] = true
 	}
-	return known, rows.Err()
+	return known, err
 }

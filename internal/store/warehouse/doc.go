@@ -33,6 +33,8 @@
 // and marks the error with ErrHeld so that a caller can wait. BlockWriters is a
 // lock of our own for the moment in which a file is replaced.
 //
+// Asking. Each calls back for every row of an answer, and Values is an answer of one column (each.go).
+//
 // Streaming. The driver materialises a result before it hands out the first
 // row. Stream uses DuckDB's streaming call instead, for results of any size
 // (stream.go). Arrow and Tx.Stream move record batches in and out without

@@ -137,7 +137,7 @@ func (p passes) refresh(ctx context.Context, db Querier) error {
 	if err := db.QueryRowContext(ctx, catalogueQuery).Scan(&catalogue); err != nil {
 		return err
 	}
-	gone, err := texts(ctx, db, "select run_id from warehouse.kept where run_id not in (select run_id from raw.runs)")
+	gone, err := Values[string](ctx, db, "select run_id from warehouse.kept where run_id not in (select run_id from raw.runs)")
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (p passes) refresh(ctx context.Context, db Querier) error {
 		return err
 	}
 	for done := 0; done < waiting; {
-		runs, err := texts(ctx, db, `
+		runs, err := Values[string](ctx, db, `
 			select run_id
 			from (
 				select
@@ -210,7 +210,7 @@ func (p passes) forget(ctx context.Context, db Querier, runs []string) error {
 // the catalogue's figures reach the kept tables through staging.deployments and
 // marts.goodput.
 func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]string, error) {
-	before, err := texts(ctx, db, "select run_id from warehouse.kept where catalogue <> ?", catalogue)
+	before, err := Values[string](ctx, db, "select run_id from warehouse.kept where catalogue <> ?", catalogue)
 	if err != nil || len(before) == 0 {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]st
 	if len(differing) == 0 { // none of what is asked depends on the catalogue
 		return nil, nil
 	}
-	changed, err := texts(ctx, db, "select distinct run_id from ("+strings.Join(differing, " union all ")+") order by run_id")
+	changed, err := Values[string](ctx, db, "select distinct run_id from ("+strings.Join(differing, " union all ")+") order by run_id")
 	if err != nil {
 		return nil, err
 	}
@@ -387,23 +387,6 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 	}
 	return all.neededBy(kept, needs), needs
 })
-
-// texts are the values of a query's only column.
-func texts(ctx context.Context, db Querier, query string, args ...any) (found []string, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		found = append(found, text)
-	}
-	return found, rows.Err()
-}
 
 // listed is a list for "in".
 func listed(names []string) string {

@@ -18,10 +18,7 @@ import (
 // A refresh for which the limit is too low is computed without it, and the limit of before is in force again.
 func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 	ctx := context.Background()
-	w, err := Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite))(t)
 	defer w.Close()
 	for _, statement := range []string{
 		"insert into raw.sources by name select 1 as source_id, 'r' as name, 'run' as kind, 'run' as format, 'r' as path, 'x' as sha256, 1 as size_bytes, now() as ingested_at, 0 as rows_read, 0 as rows_kept, 0 as rows_rejected, false as is_dated, 's' as time_unit, 1 as reader_version",
@@ -34,15 +31,12 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 	} {
 		must.Get(w.DB().Exec(statement))(t)
 	}
-	before, err := w.MemoryLimit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(w.MemoryLimit(ctx))(t)
 	defer func(requests, bytes int) { largeRefresh, refreshBytes = requests, bytes }(largeRefresh, refreshBytes)
 	largeRefresh, refreshBytes = 1000, 24<<20
 
 	attempts := 0
-	err = Sparingly(ctx, w.DB(), func(ctx context.Context) error {
+	must.Do(t, Sparingly(ctx, w.DB(), func(ctx context.Context) error {
 		attempts++
 		tx, err := w.DB().BeginTx(ctx, nil)
 		if err != nil {
@@ -53,10 +47,7 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 			return err
 		}
 		return tx.Commit()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if attempts != 2 {
 		t.Errorf("%d attempts, want 2: the first one within %d bytes must fail", attempts, refreshBytes)
 	}

@@ -32,7 +32,7 @@ func unchanged(ctx context.Context, tx *sql.Tx, parts []part, migrated bool) (st
 	if migrated {
 		return stands, nil
 	}
-	tables, err := texts(ctx, tx, "select schema_name || '.' || table_name from duckdb_tables() where database_name = current_database()")
+	tables, err := Values[string](ctx, tx, "select schema_name || '.' || table_name from duckdb_tables() where database_name = current_database()")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func unchanged(ctx context.Context, tx *sql.Tx, parts []part, migrated bool) (st
 	if !isTable["warehouse.texts"] || !isTable["warehouse.kept"] { // of an older version
 		return stands, nil
 	}
-	before, err := texts(ctx, tx, "select relation || ' ' || fingerprint from warehouse.texts")
+	before, err := Values[string](ctx, tx, "select relation || ' ' || fingerprint from warehouse.texts")
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s standing) clear(ctx context.Context, tx *sql.Tx) error {
 		schema := derived[len(derived)-1-i]
 		statements := fmt.Sprintf("drop schema if exists %s cascade; create schema %s", schema, schema)
 		if holds[schema] {
-			relations, err := texts(ctx, tx, `
+			relations, err := Values[string](ctx, tx, `
 				select 'view ' || schema_name || '.' || view_name from duckdb_views() where schema_name = $1 and database_name = current_database()
 				union all
 				select 'table ' || schema_name || '.' || table_name from duckdb_tables() where schema_name = $1 and database_name = current_database()`, schema)
@@ -172,29 +172,26 @@ func (s standing) fill(ctx context.Context, db Querier) error {
 
 // runsByPass are the runs that have kept rows, so many together as a pass computes.
 func runsByPass(ctx context.Context, db Querier) (passes [][]string, runs int, err error) {
-	rows, err := db.QueryContext(ctx, `
+	requests := int64(requestsPerPass) // in the last pass
+	err = Each(ctx, db, `
 		select
 			kept.run_id,
 			(select count(*) from raw.requests where requests.run_id = kept.run_id)
 		from warehouse.kept
 		where kept.run_id in (select run_id from raw.runs)
-		order by kept.run_id`)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	requests := int64(requestsPerPass) // in the last pass
-	for ; rows.Next(); runs++ {
+		order by kept.run_id`, nil, func(scan func(...any) error) error {
 		var run string
 		var its int64
-		if err := rows.Scan(&run, &its); err != nil {
-			return nil, 0, err
+		if err := scan(&run, &its); err != nil {
+			return err
 		}
 		if requests+its > requestsPerPass {
 			passes, requests = append(passes, nil), 0
 		}
 		requests += its
 		passes[len(passes)-1] = append(passes[len(passes)-1], run)
-	}
-	return passes, runs, rows.Err()
+		runs++
+		return nil
+	})
+	return passes, runs, err
 }

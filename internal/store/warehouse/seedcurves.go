@@ -43,21 +43,20 @@ func fillCurves(ctx context.Context, tx *sql.Tx, relation string, source queries
 // curveCells are the expressions that extract each named column from a line's
 // cells.
 func curveCells(ctx context.Context, tx *sql.Tx, relation string, names []string) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, `
+	types := map[string]string{}
+	err := Each(ctx, tx, `
 		select column_name, data_type
 		from duckdb_columns()
-		where schema_name || '.' || table_name = ? and database_name = current_database()`, relation)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	types := map[string]string{}
-	for rows.Next() {
+		where schema_name || '.' || table_name = ? and database_name = current_database()`, []any{relation}, func(scan func(...any) error) error {
 		var name, dataType string
-		if err := rows.Scan(&name, &dataType); err != nil {
-			return nil, err
+		if err := scan(&name, &dataType); err != nil {
+			return err
 		}
 		types[name] = dataType
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	cells := make([]string, len(names))
 	for i, name := range names {
@@ -66,5 +65,5 @@ func curveCells(ctx context.Context, tx *sql.Tx, relation string, names []string
 			cells[i] = fmt.Sprintf("string_split(cells[%d], ' ')::%s", i+1, types[name])
 		}
 	}
-	return cells, rows.Err()
+	return cells, nil
 }

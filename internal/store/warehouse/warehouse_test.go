@@ -80,9 +80,7 @@ func refused(t *testing.T, path string, mode warehouse.Mode, words ...string) {
 		t.Fatalf("Open(%s): no error, want one with %q", path, words)
 	}
 	for _, word := range append(words, "warehouse "+path+": ") {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("Open: got %q, want %q in it", err, word)
-		}
+		must.Say(t, err.Error(), word)
 	}
 	if hint.Of(err) == "" {
 		t.Errorf("Open: %q has no hint", err)
@@ -112,9 +110,7 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 	must.Do(t, w.Close())
 
 	w = open(t, path, warehouse.ReadOnly)
-	if _, err := w.DB().Exec("delete from raw.rejects"); err == nil {
-		t.Error("a read-only warehouse took a delete")
-	}
+	must.Refuse(w.DB().Exec("delete from raw.rejects"))(t)
 	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
 		t.Errorf("rejects read-only: got %d, want 1", got)
 	}
@@ -136,9 +132,7 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 		if end != "" && errors.Is(err, os.ErrNotExist) {
 			continue // a packed warehouse was copied: there is no log
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, os.WriteFile(killed+end, content, 0o600))
 	}
 	for _, w := range []*warehouse.Warehouse{w, open(t, killed, warehouse.ReadWrite)} {
@@ -404,24 +398,16 @@ func TestBlockingWritersOutlastsADetach(t *testing.T) {
 // the next writer ends it, so that nobody takes it for the log of a process that writes.
 func TestATornLogEnds(t *testing.T) {
 	path := warehousetest.File(t)
-	alive, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alive := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	must.Get(alive.DB().Exec(warehousetest.Traces))(t)
 	var killed [2][]byte // the file and its log at an instant within the transaction
 	for i, name := range []string{path, path + ".wal"} {
-		if killed[i], err = os.ReadFile(name); err != nil {
-			t.Fatal(err)
-		}
+		killed[i] = must.Get(os.ReadFile(name))(t)
 	}
 	must.Do(t, alive.Close())
 	must.Do(t, os.WriteFile(path, killed[0], 0o600))
 	must.Do(t, os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600))
-	w, err := warehouse.Open(t.Context(), path, warehouse.Update)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(warehouse.Open(t.Context(), path, warehouse.Update))(t)
 	must.Do(t, w.Close())
 	if log, err := os.Stat(path + ".wal"); err == nil {
 		t.Errorf("there is still a log of %d bytes", log.Size())

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"tidemark/internal/hint"
 	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 )
@@ -91,12 +90,4 @@ func ForgetKnown(db warehouse.Querier, statements ...string) error {
 	}
 	_, err := db.ExecContext(context.Background(), "update warehouse.known set fingerprint = ''")
 	return err
-}
-
-// WantError wants an error with the text, and a hint with the other.
-func WantError(t testing.TB, err error, text, todo string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(hint.Of(err), todo) {
-		t.Errorf("got error %v with hint %q, want one with %q and %q", err, hint.Of(err), text, todo)
-	}
 }

@@ -1,0 +1,40 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Asker is what can be asked: a database, a connection, or a transaction where the answer must follow from what was changed in it.
+type Asker interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
+// variables, as sql.Rows.Scan does.
+func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Values are those of the only column of an answer.
+func Values[T any](ctx context.Context, db Asker, query string, args ...any) (all []T, err error) {
+	err = Each(ctx, db, query, args, func(scan func(...any) error) error {
+		var value T
+		err := scan(&value)
+		all = append(all, value)
+		return err
+	})
+	return all, err
+}
