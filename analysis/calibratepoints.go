@@ -13,6 +13,7 @@ import (
 	"tidemark/analysis/regression"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 )
 
 // A calibration from a table of measured points: results of other tools, or what a server's own metrics say hour by hour. A point counts as
@@ -188,6 +189,9 @@ func readUncalibratedDeployment(ctx context.Context, db *sql.DB, d deployment.De
 	}
 	defer tx.Rollback()
 	if _, err := tx.ExecContext(ctx, "delete from raw.calibrations"); err != nil {
+		return read, row, fmt.Errorf("deployment: %w", err)
+	}
+	if err := warehouse.KnowAgain(ctx, tx); err != nil {
 		return read, row, fmt.Errorf("deployment: %w", err)
 	}
 	of := deployed{Deployment: resolved}

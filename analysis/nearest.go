@@ -82,11 +82,11 @@ measured as (
 ),
 
 gpus as (
-    select gpu, family, vendor, macros.gpu_spellings(gpu, aliases) as spellings from macros.gpus()
+    select gpu, family, vendor, spellings from warehouse.gpus
 ),
 
 models as (
-    select model, architecture, macros.model_spellings(model, aliases) as spellings from macros.models()
+    select model, architecture, spellings from warehouse.models
 ),
 
 -- Each name is spelled once, and looked up once.

@@ -20,10 +20,7 @@ create macro macros.is_in_band(measured, predicted, band_ratio) as
 
 -- seeds.term_spreads as a map from 'term condition', or 'term' where it always holds.
 --   select macros.spreads()['layers far'] as spread
-create macro macros.spreads() as (
-    select map_from_entries(list((concat_ws(' ', term_spreads.term, nullif(term_spreads.condition, '')), term_spreads.spread)))
-    from seeds.term_spreads
-);
+create macro macros.spreads() as (select spreads.of_terms from warehouse.spreads);
 
 -- One standard deviation of each term's logarithm, for a deployment, as a struct by term; and of what is not a term's.
 --   spreads        macros.spreads()

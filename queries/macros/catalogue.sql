@@ -29,23 +29,7 @@ create macro macros.model_in(text) as json_transform(text, '{
 -- All models, with the columns of seeds.models.
 --   select model, layers, hidden from macros.models() limit 3
 create macro macros.models() as table
-select * from seeds.models
-where lower(models.model) not in (select lower(mine.model) from raw.model_configs as mine)
-union all by name
-select
-    unnest(latest.spec),
-    latest.source as aliases, -- what the user called the file
-    latest.source
-from (
-    select
-        macros.model_in(model_configs.spec) as spec,
-        sources.name as source
-    from raw.model_configs
-    inner join raw.sources using (source_id)
-    qualify row_number() over (
-        partition by lower(model_configs.model) order by sources.source_id desc
-    ) = 1
-) as latest;
+select * exclude (spellings) from warehouse.models;
 
 -- The one model of each of many names, the columns of macros.models_named behind the name (asked_model); no row for a name that is not known.
 --   select asked_model, model, named_format from macros.models_found(['meta-llama/Llama-3.1-8B-Instruct-FP8', 'qwen3-8b'])
@@ -66,20 +50,13 @@ wanted as (
     where not starts_with(name, '{')
 ),
 
-known as (
-    select
-        models,
-        unnest(macros.model_spellings(models.model, models.aliases)) as spelling
-    from macros.models() as models
-),
-
 found as (
     select
         wanted.name,
-        arg_min(known.models, wanted.spelled.place + case when known.models.published_params is null then 0 else 1 end) as model,
+        arg_min(known, wanted.spelled.place + case when known.published_params is null then 0 else 1 end) as model,
         min(wanted.spelled.place) as place
     from wanted
-    inner join known on known.spelling = wanted.spelled.spelling
+    inner join warehouse.models as known on list_contains(known.spellings, wanted.spelled.spelling)
     group by wanted.name
 )
 
@@ -107,7 +84,7 @@ where written.model.architecture is not null;
 -- parameters. A name that begins with a brace is the text of a model.
 --   select model, named_format from macros.models_named('meta-llama/Llama-3.1-8B-Instruct-FP8')
 create macro macros.models_named(of_model) as table
-select * exclude (asked_model) from macros.models_found([of_model]);
+select * exclude (asked_model, spellings) from macros.models_found([of_model]);
 
 -- All GPUs, with the columns of seeds.gpus, those of seeds.gpu_families, and kinship. Kernel tables that were taken in make a GPU a
 -- measured one, too.
@@ -115,29 +92,23 @@ select * exclude (asked_model) from macros.models_found([of_model]);
 --   kinship       how near the nearest measured GPU is: 'measured' (itself), 'same_family', 'kin' (of the same vendor) or 'unmeasured'
 --   select gpu, hbm_bytes_per_s, kinship from macros.gpus() limit 3
 create macro macros.gpus() as table
-select * from warehouse.gpus;
+select * exclude (spellings, is_users) from warehouse.gpus;
 
 -- The one GPU of each of many names, as one value behind the name (asked_gpu); a user's comes first.
 --   select asked_gpu, gpu.memory_bytes from macros.gpus_found(['NVIDIA H100 80GB HBM3', 'h200'])
 create macro macros.gpus_found(names) as table
-with known as (
-    select
-        gpus,
-        unnest(macros.gpu_spellings(gpus.gpu, gpus.aliases)) as spelling
-    from macros.gpus() as gpus
-)
-
 select
     asked.name as asked_gpu,
-    arg_min(known.gpus, lower(known.gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)) as gpu
+    arg_min(known, not known.is_users) as gpu
 from (select distinct unnest(names) as name) as asked
-inner join known on known.spelling = macros.gpu_spelling(asked.name)
+inner join warehouse.gpus as known on list_contains(known.spellings, macros.gpu_spelling(asked.name))
 group by asked.name;
 
 -- The one GPU of a name; a user's comes first.
 --   select gpu, memory_bytes from macros.gpus_named('NVIDIA H100 80GB HBM3')
 create macro macros.gpus_named(of_gpu) as table
-select unnest(gpu) from macros.gpus_found([of_gpu]);
+select * exclude (spellings, is_users)
+from (select unnest(gpu) from macros.gpus_found([of_gpu]));
 
 -- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
 -- those, the latest first (row 1 of each GPU is the one to use).

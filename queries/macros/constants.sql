@@ -5,11 +5,7 @@
 -- and SGLang is partly of results that name no version, and stands for those.
 --   select macros.newest_fitted('vllm')
 create macro macros.newest_fitted(engine) as
-    case when engine = 'vllm' then (
-        select max_by(engine_version, macros.version_number(engine_version))
-        from seeds.constants
-        where name = 'fitted_engine' and constants.engine = 'vllm'
-    ) end;
+    case when engine = 'vllm' then (select newest_fitted.engine_version from warehouse.newest_fitted) end;
 
 -- Whether `wanted` is a seed row's name or one of its aliases, in any case.
 --   select macros.is_named('fp8', 'e4m3;float8', 'E4M3')
@@ -30,62 +26,14 @@ create macro macros.version_number(version) as
 -- null: it is of no ingested table.
 --   select name, engine, format, value from macros.constants() limit 3
 create macro macros.constants() as table
-select
-    name,
-    engine,
-    engine_version,
-    gpu,
-    format,
-    value,
-    source,
-    architecture,
-    null as deployment,
-    null as measured_with
-from seeds.constants
-union all by name
-select *
-from macros.ingested_rates()
-union all by name
-select
-    calibrations.name,
-    calibrations.engine,
-    coalesce(calibrations.engine_version, '*') as engine_version,
-    calibrations.gpu,
-    calibrations.format,
-    calibrations.value,
-    'calibration ' || calibrations.calibration_id || case when calibrations.requests = 0 then ' of ' else ' of run ' end || calibrations.run_ids as source,
-    '*' as architecture,
-    macros.deployment_key(
-        calibrations.gpu, calibrations.model,
-        calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
-        calibrations.weight_format, calibrations.kv_format, calibrations.engine
-    ) as deployment
-from raw.calibrations
-where calibrations.calibration_id = (
-    select max(later.calibration_id)
-    from raw.calibrations as later
-    where later.gpu = calibrations.gpu
-        and later.model = calibrations.model
-        and later.tensor_parallel_size = calibrations.tensor_parallel_size
-        and later.expert_parallel_size = calibrations.expert_parallel_size
-        and later.data_parallel_size = calibrations.data_parallel_size
-        and later.weight_format = calibrations.weight_format
-        and later.kv_format = calibrations.kv_format
-        and later.engine = calibrations.engine
-        and floor(macros.version_number(later.engine_version))
-            is not distinct from floor(macros.version_number(calibrations.engine_version))
-);
+select * from warehouse.constants;
 
 -- The deployments that have a calibration, each as macros.deployment_key names it.
 --   select count(*) as deployments from macros.calibrated()
 create macro macros.calibrated() as table
-select distinct
-    macros.deployment_key(
-        calibrations.gpu, calibrations.model,
-        calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
-        calibrations.weight_format, calibrations.kv_format, calibrations.engine
-    ) as deployment
-from raw.calibrations;
+select distinct constants.deployment
+from warehouse.constants
+where constants.deployment is not null;
 
 -- How far a row of macros.constants is from a deployment: what says more about
 -- the engine is nearer, then the version, then the GPU, then the format.

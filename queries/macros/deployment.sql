@@ -141,7 +141,7 @@ gpus as (
 ),
 
 models as (
-    select * from macros.models_found((select list(distinct fields.catalog_model) from said))
+    select * exclude (spellings) from macros.models_found((select list(distinct fields.catalog_model) from said))
 ),
 
 -- What each means by its GPU, its model and its formats.
@@ -159,11 +159,12 @@ meant as (
         coalesce(nullif(said.fields.data_parallel_size, 0), 1)::double as dp,
         coalesce(nullif(said.fields.expert_parallel_size, 0), 1)::double as ep,
         coalesce(nullif(lower(said.fields.engine), ''), 'vllm') as engine,
-        coalesce(nullif(said.fields.engine_version, ''), macros.newest_fitted(coalesce(nullif(lower(said.fields.engine), ''), 'vllm'))) as engine_version,
+        coalesce(nullif(said.fields.engine_version, ''), newest.engine_version) as engine_version,
         nullif(said.fields.compute_dtype, '') as compute_dtype
     from said
     inner join gpus on gpus.asked_gpu = said.fields.gpu
     inner join models on models.asked_model = said.fields.catalog_model
+    left join warehouse.newest_fitted as newest on newest.engine = coalesce(nullif(lower(said.fields.engine), ''), 'vllm')
 ),
 
 named as (
@@ -404,7 +405,7 @@ rated as (
             has_indexers := model.index_layers > 0
         ) as spread
     from put_together
-    cross join (select macros.spreads() as of_terms) as spreads
+    cross join warehouse.spreads
 ),
 
 -- The whole row as one value: a macro that is given a table's alias takes it apart and puts it together for each field

@@ -144,9 +144,7 @@ create macro macros.carried_s(measured_s, is_same, roof_s, own_roof_s) as
 -- GPUs and formats by name, in one row: a curve's own and the wanted ones are looked up in it.
 --   select gpu['H100'].hbm_bytes_per_s as hbm_bytes_per_s from macros.peaks()
 create macro macros.peaks() as table
-select
-    (select map_from_entries(list((gpus.gpu, gpus))) from macros.gpus() as gpus) as gpu,
-    (select map_from_entries(list((formats.format, formats))) from seeds.formats) as format;
+select * from warehouse.peaks;
 
 -- FLOP/s of a GPU, a struct with the columns of seeds.gpus, at the precision that a format is multiplied in: 'bf16', 'fp8' or 'fp4'.
 --   select macros.format_flop_per_s(gpu['H100'], 'fp8') from macros.peaks()

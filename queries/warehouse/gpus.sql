@@ -1,4 +1,4 @@
--- The rows of macros.gpus(), which has its columns in words.
+-- The rows of macros.gpus(), which has its columns in words, how each GPU may be spelled, and whether it is a user's.
 select
     listed.*,
     case
@@ -6,7 +6,9 @@ select
         when bool_or(listed.is_measured) over (partition by coalesce(listed.family, listed.gpu)) then 'same_family'
         when bool_or(listed.is_measured) over (partition by coalesce(listed.vendor, listed.gpu)) then 'kin'
         else 'unmeasured'
-    end as kinship
+    end as kinship,
+    macros.gpu_spellings(listed.gpu, listed.aliases) as spellings,
+    lower(listed.gpu) in (select lower(mine.gpu) from raw.gpus as mine) as is_users
 from (
     select
         every.*,

@@ -9,15 +9,19 @@ import (
 	"sync"
 )
 
-// What is known of GPUs and kernels: the tables of queries/warehouse hold what macros would otherwise work out of seeds, GPUs and kernel times
-// for each question. That takes DuckDB little time to do and much to plan, because the macros that a prediction asks name each other many
-// times. The tables change only with the program, and where GPUs or kernel times are taken in or forgotten.
+// What is known of GPUs, models, constants and kernels: the tables of queries/warehouse hold what macros would otherwise work out of seeds and
+// of what was taken in for each question. That takes DuckDB little time to do and much to plan, because the macros that a prediction asks name each other many
+// times. The tables change only with the program, and where GPUs, models,
+// calibrations or kernel times are taken in or forgotten.
 
 // knownQuery is a fingerprint of the data, other than seeds, that these tables are worked out from. A source that was purged may leave its number
 // to another file, whose times are told by its sha256 alone.
 const knownQuery = `
 select concat_ws(' ',
     (select concat(count(*), '-', bit_xor(hash(gpus))) from raw.gpus),
+    (select concat(count(*), '-', bit_xor(hash(model_configs)), '-', md5(string_agg(sources.name, chr(10) order by sources.source_id)))
+        from raw.model_configs left join raw.sources using (source_id)),
+    (select concat(count(*), '-', bit_xor(hash(calibrations))) from raw.calibrations),
     (select concat(count(*), '-', bit_xor(hash(kernel_tables)), '-', md5(string_agg(distinct sources.sha256, ' ' order by sources.sha256)))
         from raw.kernel_tables left join raw.sources using (source_id))
 ) as fingerprint`
