@@ -41,7 +41,7 @@ func alteredCost(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, 
 	t.Helper()
 	change := func(by string) {
 		for name, factor := range truth {
-			must.Get(w.DB().Exec(fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name)))(t)
+			warehousetest.Put(t, w, fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name))
 		}
 	}
 	change("*")

@@ -153,8 +153,23 @@ sizes as (
         *,
         greatest(1e0, batch) * macros.mean_context(l) as context,
         greatest(1e0, batch) * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l))) as windowed,
-        macros.kv_room_bytes(d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), d.other_memory_bytes) as room_bytes
+        macros.kv_room_bytes(d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), d.other_memory_bytes) as room_bytes,
+        macros.new_tokens(l) as new_tokens,
+        macros.prefill_chunks(d, batch, macros.new_tokens(l)) as chunks
     from asked
+),
+
+-- What macros.loaded_prompt_s names many times, in stages as in macros.prediction.
+chunked as (
+    select
+        *,
+        new_tokens / chunks as part_tokens,
+        batch + new_tokens / chunks as filled,
+        macros.gemm_s(d, batch, 0, 0) as batch_gemm_s,
+        macros.experts_s(d, batch) as batch_experts_s,
+        macros.allreduce_s(d, batch) as batch_allreduce_s,
+        macros.kv_s(d, batch * macros.mean_context(l), batch * macros.windowed_context(d, l)) as batch_kv_s
+    from sizes
 )
 
 select
@@ -178,7 +193,9 @@ select
     d.layer_s,
     l.tokens_per_step,
     macros.largest_chunk(d, l, batch) as chunk_tokens,
-    macros.loaded_prompt_s(d, l, batch) as prompt_s,
+    macros.chunks_s(d, new_tokens, l.cached, chunks, macros.chunk_beside_s(
+        d, batch, part_tokens, filled, batch_gemm_s, batch_experts_s, batch_allreduce_s, batch_kv_s
+    )) as prompt_s,
     macros.kv_capacity_tokens(d) as kv_capacity_tokens,
     macros.most_running(d, l) as most_running,
     macros.kv_capacity_tokens(d) / macros.mean_context(l) < d.max_num_seqs as is_kv_bound,
@@ -206,7 +223,7 @@ select
         from (select engine from seeds.constants union all select engine from raw.calibrations) as known
         where known.engine = d.engine
     ) as engine_constants
-from sizes`
+from chunked`
 
 // constantsQuery lists the constants of the deployment, the one with the largest part in the prediction first.
 const constantsQuery = `
@@ -221,8 +238,7 @@ select
     a.gpu,
     a.is_other_version,
     a.source
-from (select d%s) as deployments
-cross join lateral macros.assumptions(deployments.d) as a
+from macros.assumptions((select d%s)) as a
 order by a.seq, a.name`
 
 // WeightsOverPeak is the rule of thumb: the bytes of so many parameters divided by the peak bandwidth of the deployment's GPUs. It needs

@@ -53,12 +53,28 @@ used as (
             {'seq': 19, 'name': 'other_memory_bytes', 'format': 'bf16', 'is_used': true}
         ]) as wanted
     from given
+),
+
+asked as (
+    select
+        d,
+        engine_version,
+        wanted,
+        {
+            'gpu': d.gpu, 'engine': d.engine, 'version': engine_version, 'format': wanted.format,
+            'deployment': macros.deployment_key(
+                d.gpu, d.model, d.tensor_parallel_size, d.expert_parallel_size, d.data_parallel_size, d.weight_format, d.kv_format, d.engine
+            ),
+            'architecture': d.architecture
+        } as question
+    from used
+    where wanted.is_used
 )
 
 select
-    used.wanted.seq as seq,
+    asked.wanted.seq as seq,
     nearest.name,
-    case when nearest.constant.format = '*' then '*' else nearest.format end as format,
+    case when nearest.constant.format = '*' then '*' else nearest.question.format end as format,
     nearest.constant.value as value,
     coalesce(units.unit, '1') as unit,
     case
@@ -73,18 +89,14 @@ select
     nearest.constant.gpu as gpu,
     nearest.constant.engine_version <> '*'
     and coalesce(
-        floor(macros.version_number(nearest.constant.engine_version)) <> floor(macros.version_number(used.engine_version)),
+        floor(macros.version_number(nearest.constant.engine_version)) <> floor(macros.version_number(asked.engine_version)),
         true
     ) as is_other_version,
     nearest.constant.source as source
-from used
-cross join lateral macros.constants_for(
-    used.d.gpu, used.d.engine, used.engine_version, [used.wanted.format],
-    macros.deployment_key(
-        used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.expert_parallel_size, used.d.data_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
-    ),
-    of_architecture := used.d.architecture
-) as nearest
+from asked
+inner join macros.nearest_constants((select list(distinct asked.question) from asked)) as nearest
+    on nearest.question = asked.question
+    and nearest.name = asked.wanted.name
 left join (
     select
         name,
@@ -92,7 +104,5 @@ left join (
     from seeds.constants
     group by name
 ) as units on units.name = nearest.name
-where used.wanted.is_used
-    and nearest.name = used.wanted.name
-    and not (nearest.name = 'gemm_overhead_s' and nearest.constant.value = 0)
+where not (nearest.name = 'gemm_overhead_s' and nearest.constant.value = 0)
     and not (nearest.name = 'workers_sequence_ratio' and nearest.constant.value = 1);

@@ -130,10 +130,11 @@ from macros.nearest_constants(list_transform(of_formats, lambda format: {
 create macro macros.deployments(asked) as table
 with said as (
     select
+        id,
         one.place,
         macros.deployment_fields(one.asked) as fields,
         one.constants
-    from (select unnest(asked) as one) as list
+    from (select unnest(asked) as one, unnest(range(len(asked))) as id) as list
 ),
 
 gpus as (
@@ -147,6 +148,7 @@ models as (
 -- What each means by its GPU, its model and its formats.
 meant as (
     select
+        said.id,
         said.place,
         said.fields,
         said.constants,
@@ -190,10 +192,41 @@ named as (
         and kv_formats.kv_bytes is not null
 ),
 
--- Parameters by what they are, and whether they stay in 16 bits.
+-- Parameters by what they are, and whether they stay in 16 bits. From here on a row has nothing that no column below reads: DuckDB makes room
+-- for 2048 values of each of its fields in each step, which takes longer than all that is computed.
 parameters as (
     select
-        named.*,
+        id,
+        place,
+        {
+            'engine_version': nullif(fields.engine_version, ''),
+            'max_num_seqs': nullif(fields.max_num_seqs, 0),
+            'max_num_batched_tokens': nullif(fields.max_num_batched_tokens, 0),
+            'api_server_count': nullif(fields.api_server_count, 0),
+            'gpu_memory_utilization': nullif(fields.gpu_memory_utilization, 0)
+        } as fields,
+        constants,
+        {
+            'gpu': gpu.gpu, 'kinship': gpu.kinship, 'memory_bytes': gpu.memory_bytes, 'link': gpu.link,
+            'bf16_flop_per_s': gpu.bf16_flop_per_s, 'fp8_flop_per_s': gpu.fp8_flop_per_s, 'fp4_flop_per_s': gpu.fp4_flop_per_s
+        } as gpu,
+        hbm_bytes_per_s,
+        {
+            'model': model.model, 'architecture': model.architecture, 'layers': model.layers, 'attention_layers': model.attention_layers,
+            'expert_layers': model.expert_layers, 'dense_layers': model.dense_layers, 'hidden': model.hidden, 'query_heads': model.query_heads,
+            'kv_heads': model.kv_heads, 'head_dim': model.head_dim, 'experts': model.experts, 'experts_per_token': model.experts_per_token,
+            'expert_intermediate': model.expert_intermediate, 'window_tokens': model.window_tokens, 'windowed_layers': model.windowed_layers,
+            'is_tied': model.is_tied, 'is_mla': model.is_mla, 'index_layers': model.index_layers, 'index_heads': model.index_heads,
+            'index_dim': model.index_dim, 'is_qk_norm_shared': model.is_qk_norm_shared, 'linear_state_bytes': model.linear_state_bytes
+        } as model,
+        tp,
+        dp,
+        ep,
+        engine,
+        engine_version,
+        {'format': weight.format} as weight,
+        {'format': kv.format, 'kv_bytes': kv.kv_bytes} as kv,
+        compute,
         coalesce(case when is_native then model.native_bytes_per_weight end, weight.bytes_per_weight) as packed_weight_bytes,
         -- Indexers are whole on each GPU; what the GPUs share is divided by their number below.
         macros.attention_params(model) + (tp - 1) * model.index_layers * macros.indexer_params(model) as attention,
@@ -202,6 +235,8 @@ parameters as (
         macros.head_params(model) as head,
         macros.expert_params(model) as expert,
         macros.kv_layer_token_elements(model) as kv_elements,
+        macros.pair_flop(model) as pair_flop,
+        macros.decode_pair_flop(model) as decode_pair_flop,
         macros.is_plain(model, weight, is_native, 'attention') as is_attention_plain,
         macros.is_plain(model, weight, is_native, 'mlp') as is_mlp_plain,
         -- Experts are whole on their GPU, or cut in as many pieces.
@@ -215,7 +250,7 @@ parameters as (
 -- What is looked up for each, as questions that many may share.
 parts as (
     select
-        *,
+        * exclude (deployment_key, attention, mlp),
         case when is_attention_plain then attention else 0 end as plain_attention,
         case when is_attention_plain then 0 else attention end as packed_attention,
         case when is_mlp_plain then mlp else 0 end as plain_mlp,
@@ -225,7 +260,7 @@ parts as (
             'gpu': gpu.gpu, 'engine': engine, 'version': engine_version,
             'deployment': case when deployment_key in (select calibrated.deployment from macros.calibrated() as calibrated) then deployment_key end,
             'architecture': model.architecture, 'weight': weight.format, 'kv': kv.format, 'compute': compute,
-            'is_version_said': nullif(fields.engine_version, '') is not null
+            'is_version_said': fields.engine_version is not null
         } as constants_question,
         -- Replicas that share out their experts exchange tokens instead of partial sums: before the experts and behind them. Attention that
         -- is cut as well (tensor parallel) is left with all-reduces for both.
@@ -245,9 +280,21 @@ parts as (
     from parameters
 ),
 
+questions as (
+    select
+        id,
+        model.experts > 0 as has_experts,
+        constants,
+        defaults_question,
+        constants_question,
+        collective_question,
+        experts_question
+    from parts
+),
+
 -- What the engine takes by itself in this version and on this GPU.
 defaults as (
-    select * from macros.engine_defaults_of((select list(distinct defaults_question) from parts))
+    select * from macros.engine_defaults_of((select list(distinct defaults_question) from questions))
 ),
 
 constants_asked as (
@@ -261,7 +308,7 @@ constants_asked as (
         select
             constants_question as question,
             unnest(list_distinct(['bf16', constants_question.weight, constants_question.kv, constants_question.compute])) as format
-        from (select distinct constants_question from parts) as distinct_questions
+        from (select distinct constants_question from questions) as distinct_questions
     ) as with_formats
 ),
 
@@ -311,14 +358,14 @@ collectives as (
         ) as line,
         any_value(macros.curve_origin(points.from_engine, points.from_version, points.from_gpu, points.is_carried)) as origin,
         any_value(points.is_other_link) as is_other_link
-    from macros.all_reduce_curves_of((select list(distinct collective_question) from parts)) as points
+    from macros.all_reduce_curves_of((select list(distinct collective_question) from questions)) as points
     group by points.question
 ),
 
 -- Every power of two of tokens: between two of four times the tokens, a line is 11 % too high at 32 sequences.
 expert_points as (
     select points.*
-    from macros.expert_curves_of((select list(distinct experts_question) from parts where model.experts > 0)) as points
+    from macros.expert_curves_of((select list(distinct experts_question) from questions where has_experts)) as points
     qualify row_number() over (partition by points.question, floor(log2(points.tokens)) order by points.tokens) = 1
         or row_number() over (partition by points.question order by points.tokens desc) = 1
 ),
@@ -338,9 +385,9 @@ experts as (
     group by question
 ),
 
-put_together as (
+answers as (
     select
-        parts.*,
+        questions.id,
         defaults.engine_version as defaults_from,
         defaults.max_num_seqs as default_seqs,
         defaults.max_num_batched_tokens as default_batched_tokens,
@@ -348,21 +395,30 @@ put_together as (
         defaults.is_async,
         defaults.cuda_graphs,
         constant.* exclude (question, value_of),
-        macros.with_constants(constant.value_of, parts.constants) as value_of,
+        macros.with_constants(constant.value_of, questions.constants) as value_of,
         collectives.operation as collective,
         collectives.first_s as collective_first_s,
         collectives.line as collective_line,
         collectives.origin as collective_from,
-        collectives.is_other_link and parts.gpu.link = 'pcie' as is_collective_slower,
+        collectives.is_other_link,
         experts.first_s as expert_curve_first_s,
         coalesce(experts.line, {'first': null::double, 'logs': null::double[]}) as expert_curve_line,
         experts.origin as expert_curve_from,
         experts.gpu as expert_curve_gpu
+    from questions
+    left join defaults on defaults.question is not distinct from questions.defaults_question
+    left join constant on constant.question is not distinct from questions.constants_question
+    left join collectives on collectives.question is not distinct from questions.collective_question
+    left join experts on experts.question is not distinct from questions.experts_question
+),
+
+put_together as (
+    select
+        parts.* exclude (id, constants, defaults_question, constants_question, collective_question, experts_question),
+        answers.* exclude (id, is_other_link),
+        answers.is_other_link and parts.gpu.link = 'pcie' as is_collective_slower
     from parts
-    left join defaults on defaults.question is not distinct from parts.defaults_question
-    left join constant on constant.question is not distinct from parts.constants_question
-    left join collectives on collectives.question is not distinct from parts.collective_question
-    left join experts on experts.question is not distinct from parts.experts_question
+    inner join answers on answers.id = parts.id
 ),
 
 -- What several of the columns below need.
@@ -425,10 +481,10 @@ made as (
             'compute_format': compute,
             'kv_format': kv.format,
             'engine': engine,
-            'engine_version': nullif(fields.engine_version, ''),
-            'max_num_seqs': coalesce(nullif(fields.max_num_seqs, 0), default_seqs, value_of['max_num_seqs bf16'])::bigint,
+            'engine_version': fields.engine_version,
+            'max_num_seqs': coalesce(fields.max_num_seqs, default_seqs, value_of['max_num_seqs bf16'])::bigint,
             'max_num_batched_tokens': coalesce(
-                nullif(fields.max_num_batched_tokens, 0), default_batched_tokens,
+                fields.max_num_batched_tokens, default_batched_tokens,
                 value_of['max_num_batched_tokens bf16']
             )::bigint,
             'max_context_tokens': context_tokens,
@@ -486,7 +542,7 @@ made as (
             ) / tp,
             'expert_params': model.experts_per_token * model.expert_layers * expert
             * expert_tokens_ratio / (expert_pieces * ep),
-            'pair_flop': macros.pair_flop(model) / tp,
+            'pair_flop': pair_flop / tp,
             'index_pair_flop': index_pair_flop,
 
             'memory_bytes': gpu.memory_bytes,
@@ -499,7 +555,7 @@ made as (
             'kv_bytes_per_s': least(
                 hbm_bytes_per_s * value_of['kv_bandwidth_ratio ' || kv.format],
                 kv_elements * kv.kv_bytes
-                / (macros.decode_pair_flop(model) / tp / (gpu.bf16_flop_per_s * value_of['compute_ratio bf16']))
+                / (decode_pair_flop / tp / (gpu.bf16_flop_per_s * value_of['compute_ratio bf16']))
             ),
             'index_flop_per_s': index_flop_per_s,
             'index_bytes_per_s': least(
@@ -546,7 +602,7 @@ made as (
             'mixed_prompt_ratio': coalesce(value_of['mixed_prompt_ratio bf16'], 1),
             'request_s': value_of['request_s bf16'],
             'request_token_s': value_of['request_token_s bf16'],
-            'api_servers': coalesce(nullif(fields.api_server_count, 0), dp) / dp,
+            'api_servers': coalesce(fields.api_server_count, dp) / dp,
             'admission_s': coalesce(value_of['admission_s bf16'], 0),
             'admission_token_s': coalesce(value_of['admission_token_s bf16'], 0),
             'send_s': coalesce(value_of['send_s bf16'], 0),
@@ -570,7 +626,7 @@ made as (
             'all_reduce_line': collective_line,
             'all_reduce_from': case when all_reduce_gpus > 1 then collective_from end,
             'all_reduce_kind': case when all_reduce_gpus > 1 then macros.collective_text(collective) end,
-            'memory_utilization': coalesce(nullif(fields.gpu_memory_utilization, 0), value_of['memory_utilization bf16']),
+            'memory_utilization': coalesce(fields.gpu_memory_utilization, value_of['memory_utilization bf16']),
             'other_memory_bytes': value_of['other_memory_bytes bf16'],
             -- A constant of that name is a band for all loads; a calibration has one.
             'fixed_band_ratio': case

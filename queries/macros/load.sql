@@ -58,7 +58,13 @@ create macro macros.waves(d, l) as
 --   select macros.static_tpot_s(d, l, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 32, is_static := true) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.static_tpot_s(d, l, batch, prompt_s, step_s) as
-    macros.waves(d, l)
+    macros.waves_tpot_s(d, l, macros.waves(d, l), batch, prompt_s, step_s);
+
+-- The same, for who has the waves already.
+--   select macros.waves_tpot_s(d, l, 1, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 32, is_static := true) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
+create macro macros.waves_tpot_s(d, l, waves, batch, prompt_s, step_s) as
+    waves
     * (
         batch * prompt_s
         + (ceil(batch * macros.new_tokens(l) / d.max_num_batched_tokens) + macros.answer_s(l, 1) / l.tokens_per_step) * step_s
@@ -344,7 +350,8 @@ with given as (
         of_l as l,
         load_batch.batch,
         load_batch.is_full,
-        load_batch.most_per_s
+        load_batch.most_per_s,
+        case when l.is_static then macros.waves(d, l) end as waves
     from macros.load_batch(of_d, of_l) as load_batch
 ),
 
@@ -352,8 +359,8 @@ with given as (
 settled as (
     select
         * replace (
-            case when l.is_static then l.clients / macros.waves(d, l) else batch end as batch,
-            case when l.is_static then macros.waves(d, l) > 1 else is_full end as is_full
+            case when l.is_static then l.clients / waves else batch end as batch,
+            case when l.is_static then waves > 1 else is_full end as is_full
         )
     from given
 ),
@@ -428,7 +435,7 @@ beside as (
         macros.prefill_chunks(d, others, new_tokens) as chunks,
         macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as loaded_tpot_s,
         macros.seen_tpot_s(d, l, batch, loaded_tpot_s) as closed_tpot_s,
-        case when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s) end as static_tpot_s
+        case when l.is_static then macros.waves_tpot_s(d, l, waves, batch, prompt_s, step_s) end as static_tpot_s
     from costs
 ),
 
@@ -439,7 +446,7 @@ waits as (
         + case
             -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
             when l.is_static
-                then (batch - 1) / 2 * prompt_s + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
+                then (batch - 1) / 2 * prompt_s + (waves - 1) / 2 * l.output * static_tpot_s / waves
             when not is_open then macros.bunch_wait_s(d, l, alone_s)
             when is_full then 'infinity'::double
             else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * prompt_s)
@@ -531,7 +538,8 @@ terms as (
             'prefill': engine_tpot_s - step_s / l.tokens_per_step
         } as term,
         case when is_open then batch else l.clients end * macros.kv_request_bytes(d, macros.mean_context(l))
-        > 0.8e0 * macros.kv_free_bytes(d) as is_short_of_kv
+        > 0.8e0 * macros.kv_free_bytes(d) as is_short_of_kv,
+        macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s
     from tokens
 ),
 
@@ -552,10 +560,10 @@ banded as (
 select
     batch,
     macros.mean_context(l) as context_tokens,
-    macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s,
+    floor_tpot_s,
     -- An answer of one token has no time per token.
     case when l.output > 1 or l.is_static then tpot_s end as predicted_tpot_s,
-    greatest(macros.band_low(tpot_s, band_ratio), least(tpot_s, macros.floor_s(d, context, windowed) / l.tokens_per_step)) as low_s,
+    greatest(macros.band_low(tpot_s, band_ratio), least(tpot_s, floor_tpot_s)) as low_s,
     macros.band_high(tpot_s, band_ratio) as high_s,
     term.weights as weights_s,
     term.experts as experts_s,

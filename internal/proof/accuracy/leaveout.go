@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/internal/store/warehouse"
 )
 
 // Study is a set of measurements of one quantity and a warehouse to predict them with.
@@ -165,5 +166,8 @@ values ('gpu_distance', '*', '*', ?, '*', 1, '1', 'related to the measured ones'
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", gpu, err)
 	}
-	return nil
+	if _, err := db.ExecContext(ctx, "update warehouse.known set fingerprint = ''"); err != nil {
+		return fmt.Errorf("forget %s: %w", gpu, err)
+	}
+	return warehouse.KnowAgain(ctx, db) // what macros read of the seeds
 }
