@@ -217,10 +217,17 @@ func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]st
 	if err := p.narrow(ctx, db, before); err != nil {
 		return nil, err
 	}
+	differs := func(r relation) bool { return r.name == "staging.deployments" || r.name == "marts.goodput" }
+	isRead := p.lastReaders(differs)
 	var differing []string
 	for _, r := range p {
-		if r.name == "staging.deployments" || r.name == "marts.goodput" {
+		switch {
+		case differs(r):
 			differing = append(differing, fmt.Sprintf("(select run_id from (from (%s) except all from %s))", r.text, narrowed(r.name)))
+		case isRead[r.name] != "":
+			if _, err := db.ExecContext(ctx, narrowedView(r.name, r.text)); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.name, err)
+			}
 		}
 	}
 	if len(differing) > 0 { // what is kept of other models does not say what it was computed from
@@ -256,20 +263,26 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 }
 
 // insert fills the wanted kept tables, whose rows must have been narrowed. A held relation that one of them reads is a temporary table from
-// its place in the order until its last reader is filled.
+// its place in the order until its last reader is filled. Views are made at their place too: DuckDB plans a view when it is made, and those that
+// read a held relation cost a third of taking in a small run while that was a view itself.
 func (p passes) insert(ctx context.Context, db Querier, wanted func(relation) bool) error {
 	lastReader := p.lastReaders(wanted)
+	var held []string
 	for _, r := range p {
-		statement := fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)
-		if r.held {
-			statement = fmt.Sprintf("drop view %s; create temporary table %[1]s as\n%s", narrowed(r.name), r.text)
-		}
 		if !(r.kept && wanted(r)) && lastReader[r.name] == "" {
 			continue
 		}
-		for held, reader := range lastReader {
-			if reader == r.name {
-				statement += ";\ndrop table " + narrowed(held)
+		statement := narrowedView(r.name, r.text)
+		switch {
+		case r.kept:
+			statement = fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)
+		case r.held:
+			statement = fmt.Sprintf("drop view if exists %s; create temporary table %[1]s as\n%s", narrowed(r.name), r.text)
+			held = append(held, r.name)
+		}
+		for _, name := range held {
+			if lastReader[name] == r.name {
+				statement += ";\ndrop table " + narrowed(name)
 			}
 		}
 		if _, err := db.ExecContext(ctx, statement); err != nil {
@@ -279,7 +292,7 @@ func (p passes) insert(ctx context.Context, db Querier, wanted func(relation) bo
 	return nil
 }
 
-// lastReaders says of each held relation that is needed which relation reads it last.
+// lastReaders says of each view and held relation that is needed which kept or held relation reads it last, itself or through views.
 func (p passes) lastReaders(wanted func(relation) bool) map[string]string {
 	_, needs := ofRunsInOrder()
 	byName := map[string]relation{}
@@ -290,42 +303,44 @@ func (p passes) lastReaders(wanted func(relation) bool) map[string]string {
 	var note func(reader, name string)
 	note = func(reader, name string) {
 		for _, below := range needs[name] {
-			switch r := byName[below]; {
-			case r.kept: // a table by now
-			case !r.held:
-				note(reader, below)
-			case last[below] == "":
+			r, isOne := byName[below]
+			if !isOne || r.kept { // a table
+				continue
+			}
+			if last[below] == "" {
 				last[below] = reader
+			}
+			if !r.held {
+				note(reader, below)
 			}
 		}
 	}
 	for _, r := range slices.Backward(p) { // so that the last reader comes first
-		if r.kept && wanted(r) || last[r.name] != "" {
+		if r.kept && wanted(r) || r.held && last[r.name] != "" {
 			note(r.name, r.name)
 		}
 	}
 	return last
 }
 
-// narrow makes the temporary views: of raw tables and kept tables those rows that
-// are of the runs, and of everything else its text.
+// narrow makes the temporary views of raw tables and kept tables: those rows that are of the runs.
 func (p passes) narrow(ctx context.Context, db Querier, runs []string) error {
-	var statements []string
-	add := func(name, text string) {
-		statements = append(statements, fmt.Sprintf("create or replace temporary view %s as\n%s", narrowed(name), text))
-	}
-	for _, name := range ofRuns {
-		add(name, fmt.Sprintf("from %s where run_id in %s", name, listed(runs)))
-	}
+	tables := slices.Clone(ofRuns)
 	for _, r := range p {
 		if r.kept {
-			add(r.name, fmt.Sprintf("from %s where run_id in %s", r.name, listed(runs)))
-		} else {
-			add(r.name, r.text)
+			tables = append(tables, r.name)
 		}
+	}
+	var statements []string
+	for _, name := range tables {
+		statements = append(statements, narrowedView(name, fmt.Sprintf("from %s where run_id in %s", name, listed(runs))))
 	}
 	_, err := db.ExecContext(ctx, strings.Join(statements, ";\n"))
 	return err
+}
+
+func narrowedView(name, text string) string {
+	return fmt.Sprintf("create or replace temporary view %s as\n%s", narrowed(name), text)
 }
 
 // ofRuns are the raw tables that runs write.
