@@ -2,14 +2,8 @@
 
 package analysis_test
 
-import (
-	"tidemark/internal/proof/must"
-	"tidemark/internal/store/warehouse/warehousetest"
-)
+import "tidemark/internal/store/warehouse/warehousetest"
 
-var (
-	open      = warehousetest.Open
-	wantError = must.Fail
-)
+var open = warehousetest.Open
 
 const traces = warehousetest.Traces

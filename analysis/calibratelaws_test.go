@@ -138,9 +138,7 @@ func calibrateHidden(t *testing.T, d deployment.Deployment, law hiddenLaw, other
 	w := open(t)
 	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	requests, _, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	hidden := alteredCost(t, w, d, law.truth).Engine()
 	hidden.StepTime = law.stepTime(hidden.StepTime)
 	settings := rehearsal.Settings{Engine: hidden, IsCold: true, Noise: vllm.Noise{StepSD: 0.03, Seed: law.seed}}

@@ -26,9 +26,7 @@ func TestTheConstantsOfAWholeServerAreFoundBack(t *testing.T) {
 	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.26.0"}
 	cost := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t)
 	requests, takes, err := cost.CalibrationPlan(t.Context(), 3*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if takes > 3*time.Minute || len(requests) < 1000 {
 		t.Errorf("%d requests in %v; want more than a thousand in at most three minutes", len(requests), takes)
 	}
@@ -68,9 +66,7 @@ func TestAMuchSlowerMemoryIsFittedToTheEnd(t *testing.T) {
 	for _, slower := range []float64{2200.0 / 3350, 0.5} {
 		w := open(t)
 		requests, _, err := must.Get(analysis.LoadStepCost(t.Context(), w.DB(), d))(t).CalibrationPlan(t.Context(), 3*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		truth := map[string]float64{"weight_bandwidth_ratio": slower, "kv_bandwidth_ratio": slower}
 		settings := rehearsal.Settings{Engine: alteredCost(t, w, d, truth).Engine(), IsCold: true, Noise: vllm.Noise{StepSD: 0.03, Seed: 1}}
 		warehousetest.Put(t, w, manifest("slow", d, len(requests), `"is_simulated": false`), playedRows(t, "slow", settings, requests))

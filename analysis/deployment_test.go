@@ -64,14 +64,11 @@ func TestResolve(t *testing.T) {
 		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", TensorParallelSize: 3}, "64 attention heads of qwen3-32b cannot be shared by 3 GPUs", "divides"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", Quantization: "mxfp4"}, "quantizes experts alone", "leave the format out"},
 	} {
-		_, err := analysis.Resolve(context.Background(), w.DB(), test.d)
-		wantError(t, err, test.text, test.hint)
+		must.Refuse(analysis.Resolve(context.Background(), w.DB(), test.d))(t, test.text, test.hint)
 	}
-	_, err = analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b"})
-	wantError(t, err, "does not fit in the memory of 1 x H100", "more GPUs")
+	must.Refuse(analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b"}))(t, "does not fit in the memory of 1 x H100", "more GPUs")
 	// It fitted, with a KV cache of 293 tokens.
-	_, err = analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"})
-	wantError(t, err, "leaves room for the KV cache of 293 tokens", "more GPUs")
+	must.Refuse(analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"}))(t, "leaves room for the KV cache of 293 tokens", "more GPUs")
 }
 
 // The simulator's step time and the analysis' are one: what StepCost interpolates
@@ -149,7 +146,7 @@ func worstStep(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, co
 		steps = append(steps, fmt.Sprintf("(%d, %d, %d, %d, %d, %d, %g::double)", len(steps), decode, contextTokens, windowTokens, prefill, chunks, pairs))
 		got = append(got, cost.Seconds(decode, contextTokens, windowTokens, prefill, chunks, pairs))
 	}
-	table := must.Get(answers.Query(context.Background(), w.DB(), `
+	table := must.Get(answers.Ask(context.Background(), w.DB(), `
 select macros.engine_step_s(d, step.decode, step.context, step.windowed, step.prefill, step.chunks, step.pairs)
 from macros.deployment(?::json) as d
 cross join (values `+strings.Join(steps, ", ")+`) as step (seq, decode, context, windowed, prefill, chunks, pairs)
@@ -165,8 +162,8 @@ order by step.seq`, d.SQL()))(t)
 // fields that this version does not know.
 func TestAMisspeltFieldInSQL(t *testing.T) {
 	w := open(t)
-	must.Refuse(answers.Query(context.Background(), w.DB(), "select gpu from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tp': 2})"))(t, "an unknown field")
-	table, err := answers.Query(context.Background(), w.DB(), `select tensor_parallel_size from macros.deployment('{"gpu": "H200", "catalog_model": "llama-3.1-70b", "of_later": 2}'::json)`)
+	must.Refuse(answers.Ask(context.Background(), w.DB(), "select gpu from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tp': 2})"))(t, "an unknown field")
+	table, err := answers.Ask(context.Background(), w.DB(), `select tensor_parallel_size from macros.deployment('{"gpu": "H200", "catalog_model": "llama-3.1-70b", "of_later": 2}'::json)`)
 	if err != nil || len(table.Rows) != 1 {
 		t.Errorf("got %v, %v, want a row", table.Rows, err)
 	}

@@ -17,7 +17,7 @@ import (
 // A figure in no mart never fires anything; a figure that no rule and no table names is work for nothing.
 func TestEveryFigureOfARuleIsWorkedOut(t *testing.T) {
 	w := warehousetest.Open(t)
-	figures := must.Get(answers.Query(t.Context(), w.DB(), `
+	figures := must.Get(answers.Ask(t.Context(), w.DB(), `
 select figure, 'condition' from staging.symptom_conditions
 union
 select times_figure, 'factor' from staging.symptom_conditions where times_figure is not null
@@ -28,7 +28,7 @@ select figure, 'dictionary' from staging.evidence_figures`))(t)
 		must.Say(t, marts, "{'figure': '"+row[0].(string)+"'")
 	}
 	for _, made := range regexp.MustCompile(`\{'figure': '([a-z0-9_]+)'`).FindAllStringSubmatch(marts, -1) {
-		known, err := answers.Query(t.Context(), w.DB(), "from staging.evidence_figures where figure = ?", made[1])
+		known, err := answers.Ask(t.Context(), w.DB(), "from staging.evidence_figures where figure = ?", made[1])
 		if err != nil || len(known.Rows) != 1 {
 			t.Errorf("%s has no words in seeds.evidence_figures (%v)", made[1], err)
 		}
@@ -47,7 +47,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 		"an unknown role":           "select symptom from staging.symptom_conditions where role not in ('needs', 'unless', 'confirms')",
 		"an unknown kind":           "select symptom from staging.symptoms where kind not in ('invalid', 'problem', 'by design')",
 	} {
-		found := must.Get(answers.Query(t.Context(), w.DB(), query))(t)
+		found := must.Get(answers.Ask(t.Context(), w.DB(), query))(t)
 		if len(found.Rows) > 0 {
 			t.Errorf("%s: %v", what, found.Rows)
 		}
@@ -57,7 +57,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 // How busy a GPU looks is context: no symptom may fire on it.
 func TestNoVerdictDependsOnUtilization(t *testing.T) {
 	w := warehousetest.Open(t)
-	found := must.Get(answers.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'"))(t)
+	found := must.Get(answers.Ask(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'"))(t)
 	if len(found.Rows) > 0 {
 		t.Errorf("rules look at utilization: %v", found.Rows)
 	}
@@ -82,7 +82,7 @@ func TestEverySymptomHasACase(t *testing.T) {
 			t.Errorf("%s has no run without a symptom", name)
 		}
 	}
-	symptoms := must.Get(answers.Query(t.Context(), w.DB(), "select symptom from staging.symptoms"))(t)
+	symptoms := must.Get(answers.Ask(t.Context(), w.DB(), "select symptom from staging.symptoms"))(t)
 	for _, row := range symptoms.Rows {
 		if !regexp.MustCompile(`[, ]` + row[0].(string) + `\b`).MatchString(all) {
 			t.Errorf("%s fires in no case", row[0])

@@ -134,8 +134,7 @@ func TestFitOfNonsense(t *testing.T) {
 		{d, analysis.Memory{Tokens: 131073}, "131073 tokens: llama-3.1-8b takes at most 131072", "max_position_embeddings"},
 		{deployment.Deployment{GPU: "H300", CatalogModel: "llama-3.1-8b"}, analysis.Memory{Tokens: 10}, `no GPU named "H300"`, "H100"},
 	} {
-		_, err := analysis.Fit(context.Background(), w.DB(), test.d, test.m)
-		wantError(t, err, test.text, test.hint)
+		must.Refuse(analysis.Fit(context.Background(), w.DB(), test.d, test.m))(t, test.text, test.hint)
 	}
 }
 
@@ -165,10 +164,8 @@ func TestKVCosts(t *testing.T) {
 	if err != nil || len(table.Rows) != 1 || table.Rows[0][7].(float64) < 0.67108864/4800 || table.Rows[0][7].(float64) > 2*0.67108864/4800 {
 		t.Errorf("read_s: got %v, %v", table.Rows, err)
 	}
-	_, err = analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "llama-3.1-8b"}, []int64{0})
-	wantError(t, err, "a context of 0 tokens", "")
-	_, err = analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "no-such"}, []int64{1})
-	wantError(t, err, `no model named "no-such"`, "llama-3.1-8b")
+	must.Refuse(analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "llama-3.1-8b"}, []int64{0}))(t, "a context of 0 tokens", "")
+	must.Refuse(analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "no-such"}, []int64{1}))(t, `no model named "no-such"`, "llama-3.1-8b")
 }
 
 // 0.2: a config without num_key_value_heads falls back to its attention heads, and that is said.

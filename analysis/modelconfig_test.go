@@ -57,7 +57,7 @@ func TestReadModelConfig(t *testing.T) {
 			folder := checkpoint(t, test.files)
 			text, err := analysis.ReadModelConfig(t.Context(), w.DB(), folder)
 			if test.text != "" {
-				wantError(t, err, test.text, test.hint)
+				must.Fail(t, err, test.text, test.hint)
 				return
 			}
 			if err != nil || !strings.HasPrefix(text, `{"model":"toy"`) {
@@ -84,6 +84,6 @@ func TestResolveModelByPath(t *testing.T) {
 		t.Errorf("ShapeOf: got %+v, %v", shape, err)
 	}
 	_, err = analysis.Resolve(t.Context(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: path, TensorParallelSize: 8})
-	wantError(t, err,
+	must.Fail(t, err,
 		"4 attention heads of toy cannot be shared by 8 GPUs", "divides")
 }

@@ -23,7 +23,7 @@ func TestReadPoints(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: got %v, want %q", test.what, err, test.text)
 		} else if test.hint != "" {
-			wantError(t, err, test.text, test.hint)
+			must.Fail(t, err, test.text, test.hint)
 		}
 	}
 
@@ -73,7 +73,7 @@ func TestPointOfARow(t *testing.T) {
 		points := must.Get(analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n")))(t)
 		got, err := points.Point(0, base)
 		if test.err != "" {
-			wantError(t, err, test.err, "")
+			must.Fail(t, err, test.err, "")
 			continue
 		}
 		want := base

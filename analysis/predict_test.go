@@ -143,9 +143,7 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 	file.WriteString(",llama-3.1-8b,,500,1,10,3100\n")
 	points := must.Get(analysis.ReadPoints(strings.NewReader(file.String())))(t)
 	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := places(table)
 	if why := table.Rows[3100][at["why"]]; why != "nothing is said of gpu, input_len" {
 		t.Errorf("a row with empty cells: got %v", why)
@@ -176,9 +174,7 @@ H100,llama-3.1-8b,1000,500,1,131073,6.5
 H100,llama-3.1-8b,1000,500,1,131072,
 `)))(t)
 	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := places(table)
 	for i, want := range []struct {
 		isBelow, why any

@@ -58,8 +58,7 @@ func TestQueueOfNonsense(t *testing.T) {
 	} {
 		load := good
 		spoil(&load)
-		_, err := analysis.QueueModels(context.Background(), w.DB(), load)
-		wantError(t, err, what, "not negative")
+		must.Refuse(analysis.QueueModels(context.Background(), w.DB(), load))(t, what, "not negative")
 	}
 	flow, err := analysis.Overloaded(context.Background(), w.DB(), 6, 5, 600, 4)
 	if err != nil || flow.BacklogRequests != 600 || flow.WaitS != 120 || flow.RecoveryS == nil || *flow.RecoveryS != 600 {

@@ -84,14 +84,12 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 			t.Errorf("%s: no error", c.why)
 			continue
 		}
-		wantError(t, err, "slo "+path+": "+c.words, "at_most: 1s")
+		must.Fail(t, err, "slo "+path+": "+c.words, "at_most: 1s")
 	}
 	for written, hint := range map[string]string{"0.99": "write 99 for p99", "0.999": "write 99.9 for p99.9", "0.29": "write 29 for p29"} {
-		_, err := analysis.ReadSLO(sloFile(t, replaced("percentile: 99\n", "percentile: "+written+"\n")))
-		wantError(t, err, "line 5: objectives[1]: percentile "+written+": a percentile is not written as a share", hint)
+		must.Refuse(analysis.ReadSLO(sloFile(t, replaced("percentile: 99\n", "percentile: "+written+"\n"))))(t, "line 5: objectives[1]: percentile "+written+": a percentile is not written as a share", hint)
 	}
-	_, err := analysis.ReadSLO("nowhere.yaml")
-	wantError(t, err, "slo nowhere.yaml: no such file or directory", "name the file")
+	must.Refuse(analysis.ReadSLO("nowhere.yaml"))(t, "slo nowhere.yaml: no such file or directory", "name the file")
 }
 
 // withSLO puts objectives into a run's document.
@@ -150,8 +148,7 @@ func TestJudgeSLO(t *testing.T) {
 			t.Errorf("%s: got %q\n got %s\nwant %s", c.run, verdict.Outcome, verdict.FirstLine(), c.line)
 		}
 	}
-	_, err := analysis.JudgeSLO(context.Background(), w.DB(), "nobody")
-	wantError(t, err, `no run named "nobody"`, "known runs are")
+	must.Refuse(analysis.JudgeSLO(context.Background(), w.DB(), "nobody"))(t, `no run named "nobody"`, "known runs are")
 }
 
 func TestCertificate(t *testing.T) {
@@ -164,6 +161,5 @@ func TestCertificate(t *testing.T) {
 		last[1] != "invalid: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own" {
 		t.Errorf("got %v ... %v", first, last)
 	}
-	_, err = analysis.Certificate(context.Background(), w.DB(), "none")
-	wantError(t, err, `no run named "none"`, "known runs are a")
+	must.Refuse(analysis.Certificate(context.Background(), w.DB(), "none"))(t, `no run named "none"`, "known runs are a")
 }

@@ -77,8 +77,7 @@ func TestFirstLine(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", test.run, got, test.want)
 		}
 	}
-	_, err := analysis.Judge(context.Background(), w.DB(), "none")
-	wantError(t, err, `no run named "none"`, "known runs are")
+	must.Refuse(analysis.Judge(context.Background(), w.DB(), "none"))(t, `no run named "none"`, "known runs are")
 }
 
 func TestRunChecks(t *testing.T) {
@@ -109,6 +108,5 @@ func TestSource(t *testing.T) {
 	if err != nil || len(source.Rows) != 1 || source.Columns[0].Comment != "what the user calls it" {
 		t.Errorf("Source(day): got %v, %v", source, err)
 	}
-	_, err = analysis.Source(ctx, w.DB(), "night")
-	wantError(t, err, `no source named "night"`, "day, days, relative")
+	must.Refuse(analysis.Source(ctx, w.DB(), "night"))(t, `no source named "night"`, "day, days, relative")
 }

@@ -100,7 +100,7 @@ func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []p
 	for i, r := range requests {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", i, r.InputTokens))
 	}
-	table := must.Get(answers.Query(context.Background(), db, `
+	table := must.Get(answers.Ask(context.Background(), db, `
 select macros.prompt_s(d, 1, prompts.tokens, 0) + macros.decode_s(d, 1, prompts.tokens, prompts.tokens)
 from macros.deployment({'gpu': ?, 'catalog_model': ?}) as d
 cross join (values `+strings.Join(rows, ", ")+`) as prompts (seq, tokens)

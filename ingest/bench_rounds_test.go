@@ -79,9 +79,7 @@ func sampleSessions(b *testing.B) (sessions [][]sampleRound) {
 	if err != nil {
 		content, err = os.ReadFile("../fixtures/traces/tracelab.jsonl")
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	place := map[string]int{}
 	for line := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n") {
 		round := sampleRound{line: line}

@@ -123,7 +123,5 @@ func pack(t *testing.T, into io.WriteCloser, head string) {
 	if err == nil {
 		err = into.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

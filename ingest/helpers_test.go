@@ -98,9 +98,7 @@ func giveBack(t testing.TB, w *warehouse.Warehouse) {
 		givenBack.put(w)
 		return
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, w.Close())
 	os.RemoveAll(filepath.Dir(w.Path()))
 }
 
@@ -114,9 +112,7 @@ func openFile(t testing.TB, path string) *warehouse.Warehouse {
 	t.Helper()
 	w := must.Get(warehouse.Open(t.Context(), path, warehouse.ReadWrite))(t)
 	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, w.Close())
 	})
 	return w
 }

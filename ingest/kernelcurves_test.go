@@ -130,9 +130,7 @@ func packed(t *testing.T, text string) []byte {
 	if err == nil {
 		err = writer.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return content.Bytes()
 }
 

@@ -76,9 +76,7 @@ func madeWarehouse(t *testing.T) string {
 func state(t *testing.T, path string) string {
 	t.Helper()
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
-	if err != nil {
-		t.Fatalf("the warehouse does not open: %v", err)
-	}
+	must.Do(t, err)
 	defer w.Close()
 	if broken := table(t, w, "select * from checks.rows_add_up"); len(broken) > 0 {
 		t.Errorf("checks.rows_add_up: %v", broken)

@@ -47,9 +47,7 @@ func TestModelsThatAreRefused(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	// Without ModelOpt's file it would be in 16 bits: 2 * 136,704 bytes.
 	refused(t, w, filepath.Join(folder, "config.json"), ingest.Options{}, "would weigh 0.0002734 GB by the config, and model.safetensors.index.json says 0.000151 GB")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/proof/must"
 )
 
 // A file is recognised by one format alone, guesses apart, so that the order of the list
@@ -51,9 +52,7 @@ func TestOneFormatForEachFixture(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if recognised < 90 {
 		t.Errorf("%d fixtures were recognised; there are more than 90", recognised)
 	}

@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -25,18 +23,11 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 		lag     time.Duration
 		isValid bool
 	}{{12 * time.Millisecond, false}, {3 * time.Millisecond, true}} {
-		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
-		var result Result
-		synctest.Test(t, func(t *testing.T) {
-			server := &pipeServer{began: time.Now().Add(beginAhead)}
-			s := settingsFor("http://tiny")
-			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, late(c.lag)
-			s.state = func() host.State { return host.State{} } // whoever else has this machine's cores
-			result = must.Get(Run(t.Context(), plan, s, folder))(t)
-			synctest.Wait()
-		})
+		s := settingsFor("http://tiny")
+		s.MaxLateness, s.MaxStall, s.beat = 0, 0, late(c.lag)
+		s.state = func() host.State { return host.State{} }             // whoever else has this machine's cores
+		requests := []plan.Request{{InputTokens: 5, OutputTokens: 400}} // in flight for 4 s
+		result, _ := onFakeClockAs(t, requests, &pipeServer{}, s)
 		lag := result.Client.LagS
 		if result.IsValid != c.isValid || lag == nil || math.Abs(lag.P50/c.lag.Seconds()-1) > 0.035 || lag.Max != c.lag.Seconds() ||
 			!c.isValid && !strings.Contains(result.InvalidReason, "give the client a core of its own") {
@@ -46,25 +37,19 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 }
 
 func TestAClockThatIsSetIsInTheCertificate(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 300}}))
-	synctest.Test(t, func(t *testing.T) {
-		server := &pipeServer{began: time.Now().Add(beginAhead)}
+	requests := []plan.Request{{InputTokens: 5, OutputTokens: 300}}
+	result := inBubble(t, requests, &pipeServer{}, settingsFor("http://tiny"), filepath.Join(t.TempDir(), "run"), func(s *Settings) {
 		began := time.Now()
-		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, host.TimerSleep
 		s.Wall = func() time.Time {
 			if time.Since(began) > 2*time.Second {
 				return time.Now().Add(-5 * time.Second)
 			}
 			return time.Now()
 		}
-		result, err := Run(t.Context(), plan, s, folder)
-		if err != nil || result.Client.WallStepS != 5 || !result.IsValid {
-			t.Errorf("%+v, %v", result.Client, err)
-		}
-		synctest.Wait()
 	})
+	if result.Client.WallStepS != 5 || !result.IsValid {
+		t.Errorf("%+v", result.Client)
+	}
 }
 
 func TestChunksThatShareAReadAreCounted(t *testing.T) {

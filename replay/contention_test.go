@@ -3,7 +3,6 @@ package replay
 import (
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tidemark/internal/proof/must"
@@ -40,16 +39,9 @@ func TestWhoTookTheCPU(t *testing.T) {
 		{"the client itself", machine{cpu: 1.9e9, others: 50e6, waits: 400e6}, "busiest second: give it more cores or less load"},
 		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
 	} {
-		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
-		var result Result
-		synctest.Test(t, func(t *testing.T) {
-			server := &pipeServer{began: time.Now().Add(beginAhead)}
-			s := settingsFor("http://tiny")
-			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat, s.state = server.dial, host.TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
-			result = must.Get(Run(t.Context(), plan, s, folder))(t)
-			synctest.Wait()
+		requests := []plan.Request{{InputTokens: 5, OutputTokens: 500}} // in flight for 5 s
+		result := inBubble(t, requests, &pipeServer{}, settingsFor("http://tiny"), filepath.Join(t.TempDir(), "run"), func(s *Settings) {
+			s.MaxLateness, s.MaxStall, s.beat, s.state = 0, 0, late(12*time.Millisecond), c.machine.state(time.Now())
 		})
 		must.Say(t, result.InvalidReason, c.want)
 	}

@@ -108,16 +108,24 @@ func onFakeClock(t *testing.T, requests []plan.Request, server *pipeServer) (res
 func onFakeClockAs(t *testing.T, requests []plan.Request, server *pipeServer, s Settings) (result Result, rows []line) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
+	result = inBubble(t, requests, server, s, folder, func(*Settings) {})
+	rows = rowsIn(t, folder)
+	slices.SortFunc(rows, func(a, b line) int { return int(a.Seq - b.Seq) })
+	return result, rows
+}
+
+// inBubble replays the requests into a folder, where time stands still while anything runs. change sets what takes its time from the bubble.
+func inBubble(t *testing.T, requests []plan.Request, server *pipeServer, s Settings, folder string, change func(*Settings)) (result Result) {
+	t.Helper()
 	plan := planOf(t, plan.Each(requests))
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
 		s.Dial, s.Sleep = server.dial, host.TimerSleep
+		change(&s)
 		result = must.Get(Run(t.Context(), plan, s, folder))(t)
 		synctest.Wait()
 	})
-	rows = rowsIn(t, folder)
-	slices.SortFunc(rows, func(a, b line) int { return int(a.Seq - b.Seq) })
-	return result, rows
+	return result
 }
 
 func TestDueTimesAreExactForEverySeed(t *testing.T) {

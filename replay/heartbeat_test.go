@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tidemark/internal/proof/must"
@@ -42,15 +41,9 @@ func TestAStallOfTheClientMakesTheRunInvalid(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		// 30 ms and 59 times 10 ms: in flight from 0 s to 0.62 s, and again from 3 s on.
-		plan := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
-		var result Result
-		synctest.Test(t, func(t *testing.T) {
-			server := &pipeServer{began: time.Now().Add(beginAhead)}
-			s := settingsFor("http://tiny")
-			s.MaxStall = 0 // the default
-			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, standStill(c.at, c.length)
-			result = must.Get(Run(t.Context(), plan, s, folder))(t)
-			synctest.Wait()
+		requests := []plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}
+		result := inBubble(t, requests, &pipeServer{}, settingsFor("http://tiny"), folder, func(s *Settings) {
+			s.MaxStall, s.beat = 0, standStill(c.at, c.length) // 0: the default
 		})
 		d := documentIn(t, folder)
 		if math.Abs(result.ClientStallS-c.stall) > 1e-9 || result.IsValid != c.isValid || d.Result.ClientStallS != result.ClientStallS ||

@@ -10,11 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tidemark/internal/proof/must"
-	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
 
@@ -53,8 +51,7 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 	})
 	s := settingsFor(fake.URL)
 	s.MetricsURLs = []string{slow.URL + "/slow", fake.URL + "/metrics", exporter.URL + "/dcgm"}
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s)
 	texts, at := sampled(t, folder)
 	if n := len(texts[slow.URL+"/slow"]); n != 2 { // before and after
 		t.Errorf("the slow one has %d samples", n)
@@ -108,44 +105,32 @@ func TestClocksThatAreHeldDownAreToldWhileARunGoes(t *testing.T) {
 
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
-	synctest.Test(t, func(t *testing.T) {
-		server := &pipeServer{began: time.Now().Add(beginAhead)}
-		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, host.TimerSleep
-		s.PredictTPOT = func(inFlight int, contextTokens float64, _ plan.Header) time.Duration {
-			return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
-		}
-		var seen []Progress
-		s.Progress = func(p Progress) { seen = append(seen, p) }
-		must.Get(Run(t.Context(), path, s, folder))(t)
-		synctest.Wait()
-		if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
-			t.Errorf("%+v", seen)
-		}
-	})
+	s := settingsFor("http://tiny")
+	s.PredictTPOT = func(inFlight int, contextTokens float64, _ plan.Header) time.Duration {
+		return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
+	}
+	var seen []Progress
+	s.Progress = func(p Progress) { seen = append(seen, p) }
+	onFakeClockAs(t, []plan.Request{{InputTokens: 5, OutputTokens: 400}}, &pipeServer{}, s)
+	if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
+		t.Errorf("%+v", seen)
+	}
 }
 
 // A request to another model takes the same 400 tokens, and the line is about the run's own model alone.
 func TestTheProgressIsOfTheRunsOwnModel(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	path := planOf(t, plan.Each([]plan.Request{{InputTokens: 5, OutputTokens: 400}, {InputTokens: 900, OutputTokens: 400, Class: "b"}, {InputTokens: 900, OutputTokens: 400, Class: "b"}}))
-	synctest.Test(t, func(t *testing.T) {
-		server := &pipeServer{began: time.Now().Add(beginAhead)}
-		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep, s.Models = server.dial, host.TimerSleep, map[string]string{"b": "large"}
-		s.PredictTPOT = func(inFlight int, _ float64, _ plan.Header) time.Duration {
-			return time.Duration(inFlight) * time.Second
-		}
-		var seen []Progress
-		s.Progress = func(p Progress) { seen = append(seen, p) }
-		must.Get(Run(t.Context(), path, s, folder))(t)
-		synctest.Wait()
-		if len(seen) < 4 || seen[1].InFlight != 3 || seen[1].PredictedTPOT != time.Second || seen[1].Model != "tiny" {
-			t.Errorf("%+v", seen)
-		}
-	})
+	s := settingsFor("http://tiny")
+	s.Models = map[string]string{"b": "large"}
+	s.PredictTPOT = func(inFlight int, _ float64, _ plan.Header) time.Duration {
+		return time.Duration(inFlight) * time.Second
+	}
+	var seen []Progress
+	s.Progress = func(p Progress) { seen = append(seen, p) }
+	requests := []plan.Request{{InputTokens: 5, OutputTokens: 400}, {InputTokens: 900, OutputTokens: 400, Class: "b"}, {InputTokens: 900, OutputTokens: 400, Class: "b"}}
+	onFakeClockAs(t, requests, &pipeServer{}, s)
+	if len(seen) < 4 || seen[1].InFlight != 3 || seen[1].PredictedTPOT != time.Second || seen[1].Model != "tiny" {
+		t.Errorf("%+v", seen)
+	}
 	var m meter
 	m.addGap(10*time.Millisecond, 1, false)
 	m.addGap(90*time.Millisecond, 1, true)
@@ -162,8 +147,7 @@ func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
 	s.MetricsURLs = []string{fake.URL + "/metrics?token=abcd"}
 	s.Series = &Series{ID: "e1", Name: "batch", Hypothesis: "more is slower", Variable: "max_concurrency", Value: "2", Row: 1, Repeat: 2}
 	s.SLO = json.RawMessage(`{"name":"fast","objectives":[{"metric":"ttft","percentile":99,"at_most":1}]}`)
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 4, 9, 3)), s)
 	text := everything(t, folder)
 	must.Say(t, text,
 		`"base_urls": [`+"\n      \""+fake.URL+`"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,

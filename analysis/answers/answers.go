@@ -2,8 +2,7 @@
 // and rows reduced to the few Go types that every caller can print, compare and encode.
 //
 //	Ask     for questions written in this program
-//	Query   for a user's own: one statement that only reads (statement.go)
-//	Stream  the same for answers of any size, row by row (warehouse.Each reads typed rows)
+//	Stream  for a user's own: one statement that only reads (statement.go), and an answer of any size, row by row
 //	Schema  what there is to ask, from the comments that the warehouse keeps (schema.go)
 //
 // Unknown makes the error for a name that is not there, with the names that are. MixedDefinitions warns when a query may average
@@ -42,6 +41,14 @@ type Column struct {
 	Type    string
 }
 
+// TableOf is a table without rows. Callers append rows with one cell per column.
+func TableOf(columns ...string) (table Table) {
+	for _, name := range columns {
+		table.Columns = append(table.Columns, Column{Name: name})
+	}
+	return table
+}
+
 // Place is the position of a column, -1 if there is none of that name.
 func (t Table) Place(column string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })
@@ -65,15 +72,6 @@ func (t Table) Records() []map[string]any {
 		}
 	}
 	return records
-}
-
-// Query asks a user's SQL, which must be one statement that only reads. Everything else is refused, also statements that would write files.
-func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
-	if err := allowed(ctx, db, query); err != nil {
-		return Table{}, err
-	}
-	table, err := Ask(ctx, db, query, args...)
-	return table, explained(err)
 }
 
 // Ask asks SQL that is written in this program. It is not checked for being read-only.

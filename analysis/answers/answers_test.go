@@ -14,10 +14,7 @@ import (
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
-var (
-	open      = warehousetest.Open
-	wantError = must.Fail
-)
+var open = warehousetest.Open
 
 func TestSchema(t *testing.T) {
 	w := open(t)
@@ -30,13 +27,10 @@ func TestSchema(t *testing.T) {
 	if err != nil || columns.Rows[0][0] != "run_id" || columns.Rows[0][2] != "the replay" || !strings.HasPrefix(columns.Comment, "One row per successful request") {
 		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
 	}
-	_, err = answers.Schema(ctx, w.DB(), "marts.tpot")
-	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
-	_, err = answers.Schema(ctx, w.DB(), "marts.nosuch") // was the first three of marts
-	wantError(t, err, `named "marts.nosuch"`, `"tidemark schema" lists them`)
-	_, err = answers.Schema(ctx, w.DB(), "preemption") // was "did you mean prediction?"
-	wantError(t, err, `no relation, macro or group named "preemption"`, "columns with that word: marts.")
-	if i := all.Place("columns"); !strings.Contains(fmt.Sprint(all.Rows[0][i]), ", ") { // schema --csv had no columns
+	must.Refuse(answers.Schema(ctx, w.DB(), "marts.tpot"))(t, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
+	must.Refuse(answers.Schema(ctx, w.DB(), "marts.nosuch"))(t, `named "marts.nosuch"`, `"tidemark schema" lists them`)                           // was the first three of marts
+	must.Refuse(answers.Schema(ctx, w.DB(), "preemption"))(t, `no relation, macro or group named "preemption"`, "columns with that word: marts.") // was "did you mean prediction?"
+	if i := all.Place("columns"); !strings.Contains(fmt.Sprint(all.Rows[0][i]), ", ") {                                                           // schema --csv had no columns
 		t.Errorf("the columns of %v are %v", all.Rows[0][0], all.Rows[0][i])
 	}
 	prediction, err := answers.Schema(ctx, w.DB(), "macros.prediction") // its columns ran together
@@ -76,8 +70,7 @@ func TestSchemaFindsWhatIsMeant(t *testing.T) {
 		{"macros.floor", "macros.floor_s"},
 		{"sources", "marts.sources"},
 	} {
-		_, err := answers.Schema(ctx, w.DB(), c.name)
-		wantError(t, err, c.name, c.meant)
+		must.Refuse(answers.Schema(ctx, w.DB(), c.name))(t, c.name, c.meant)
 	}
 	table, err := answers.Schema(ctx, w.DB(), "money")
 	if err != nil || len(table.Rows) < 4 || !slices.ContainsFunc(table.Rows, func(row []any) bool { return row[0] == "marts.goodput" }) || table.Rows[0][2] != "money" {
@@ -87,7 +80,7 @@ func TestSchemaFindsWhatIsMeant(t *testing.T) {
 
 func TestQueryReducesTypes(t *testing.T) {
 	w := open(t)
-	table := must.Get(answers.Query(context.Background(), w.DB(), `
+	table := must.Get(answers.Ask(context.Background(), w.DB(), `
 select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`))(t)
 	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
 	if got := fmt.Sprint(table.Rows[0]); got != want {
@@ -108,6 +101,6 @@ insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes
 		{"run", "nobody", traces + " and false", `no run named "nobody"`, "there is no run yet"},
 		{"model", "log", traces, `no model named "log"`, "log"},
 	} {
-		wantError(t, answers.Unknown(t.Context(), w.DB(), c.thing, c.name, c.names, ""), c.text, c.todo)
+		must.Fail(t, answers.Unknown(t.Context(), w.DB(), c.thing, c.name, c.names, ""), c.text, c.todo)
 	}
 }

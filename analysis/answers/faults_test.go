@@ -6,17 +6,13 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/proof/must"
 )
 
 // What the driver cannot hand over, and DuckDB's window that fails by chance (here as an error of that text), say what to write instead.
 func TestFaultsSayWhatToDo(t *testing.T) {
 	w := open(t)
-	_, err := answers.Query(t.Context(), w.DB(), "select list_zip([1], [2]) as pairs")
-	wantError(t, err, "fields have no names", "COLUMN::varchar")
-	_, err = answers.Query(t.Context(), w.DB(), "select list_zip([1], [2])::varchar as pairs")
-	if err != nil {
-		t.Error(err)
-	}
-	err = answers.Stream(t.Context(), w.DB(), "select error('"+answers.WindowFault+"')", func([]answers.Column) error { return nil }, func([]any) error { return nil })
-	wantError(t, err, "window of all rows", "over (partition by true)")
+	must.Fail(t, read(t, w, "select list_zip([1], [2]) as pairs"), "fields have no names", "COLUMN::varchar")
+	must.Do(t, read(t, w, "select list_zip([1], [2])::varchar as pairs"))
+	must.Fail(t, read(t, w, "select error('"+answers.WindowFault+"')"), "window of all rows", "over (partition by true)")
 }

@@ -3,7 +3,6 @@
 package answers_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,13 @@ import (
 
 	"tidemark/analysis/answers"
 	"tidemark/internal/proof/must"
+	"tidemark/internal/store/warehouse"
 )
+
+// read asks and drops the answer.
+func read(t *testing.T, w *warehouse.Warehouse, query string) error {
+	return answers.Stream(t.Context(), w.DB(), query, func([]answers.Column) error { return nil }, func([]any) error { return nil })
+}
 
 // "select 1; select 2" lost the first answer without a word, and "copy" wrote files.
 func TestAQueryIsOneStatementThatReads(t *testing.T) {
@@ -36,18 +41,17 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 		"set threads = 1",
 		"pragma enable_profiling",
 	} {
-		_, err := answers.Query(context.Background(), w.DB(), strings.ReplaceAll(query, "FILE", file))
+		err := read(t, w, strings.ReplaceAll(query, "FILE", file))
 		if strings.Contains(query, ";") {
-			wantError(t, err, "more than one statement", "one at a time")
+			must.Fail(t, err, "more than one statement", "one at a time")
 		} else {
-			wantError(t, err, "not a query", "--csv")
+			must.Fail(t, err, "not a query", "--csv")
 		}
 		if _, err := os.Stat(file); err == nil {
 			t.Fatalf("%s: wrote the file", query)
 		}
 	}
-	_, err := answers.Query(context.Background(), w.DB(), "select 1; select 2")
-	wantError(t, err, "more than one statement", "one at a time")
+	must.Fail(t, read(t, w, "select 1; select 2"), "more than one statement", "one at a time")
 
 	must.Do(t, os.WriteFile(file, []byte("a\n1\n"), 0o600))
 	for _, query := range []string{
@@ -56,7 +60,7 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 		"explain (analyze, format json) select 1", "/* why */ select 1", "(select 1)", "explain (select 1)", "from read_csv('" + file + "')",
 		"pivot (select 'a' as x) on x in ('a', 'b') using count(*)",
 	} {
-		if _, err := answers.Query(context.Background(), w.DB(), query); err != nil {
+		if err := read(t, w, query); err != nil {
 			t.Errorf("%s: got %v, want an answer", query, err)
 		}
 	}

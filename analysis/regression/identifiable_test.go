@@ -3,6 +3,8 @@ package regression
 import (
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof/must"
 )
 
 // Two runs of batches 1 to 64 at one context, the second of twice the batch: caches and sequences take 30 and 20 us of each
@@ -21,9 +23,7 @@ func TestRunsThatDifferInWhatCannotTellAreRefused(t *testing.T) {
 		return rows
 	}
 	fit, held, err := FitIdentifiable(runs(1, 1), priors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(fit.Terms) != 0 || !strings.Contains(held["kv"], "cannot be told from sequences") || !strings.Contains(held["sequences"], "from kv") {
 		t.Errorf("at one context: fitted %v, held %v; want both held", fit.Terms, held)
 	}
@@ -31,9 +31,7 @@ func TestRunsThatDifferInWhatCannotTellAreRefused(t *testing.T) {
 		t.Errorf("held, they moved to %v", fit.Scales)
 	}
 	fit, held, err = FitIdentifiable(runs(1, 4), priors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if i := fit.Intervals["kv"]; len(held) != 0 || i[0] > 1.1 || i[1] < 1.1 {
 		t.Errorf("at two contexts: held %v, kv %v in %v, truly 1.1", held, fit.Scales["kv"], fit.Intervals["kv"])
 	}
@@ -46,9 +44,7 @@ func TestWhatIsTooSmallToSeeKeepsItsLength(t *testing.T) {
 		rows = append(rows, Row{TPOT: 11e-3, Terms: map[string]float64{"weights": 10e-3, "step": 3e-6}})
 	}
 	fit, held, err := FitIdentifiable(rows, map[string]float64{"weights": 0.1, "step": 0.3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !strings.Contains(held["step"], "as uncertain as before (100 %") || fit.Scales["step"] != 1 {
 		t.Errorf("step is %v, held %v", fit.Scales["step"], held)
 	}

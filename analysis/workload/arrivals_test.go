@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
+	"tidemark/internal/proof/must"
 	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
@@ -21,13 +22,7 @@ func collect(t *testing.T, w *warehouse.Warehouse, source string, window workloa
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %v): %v", source, window, err)
 	}
-	var all []plan.Request
-	for request, err := range requests {
-		if err != nil {
-			t.Fatalf("Arrivals(%s, %v): %v", source, window, err)
-		}
-		all = append(all, request)
-	}
+	all := must.All(requests)(t)
 	return all, stats
 }
 
@@ -112,7 +107,7 @@ func TestArrivalsErrors(t *testing.T) {
 		{"day", workload.Window{From: "20:00"}, "source day: no arrivals between 20:00 and its end", "from 2023-11-16 18:01:00 +00:00 to 2023-11-16 18:03:00 +00:00"},
 	} {
 		_, _, err := workload.Arrivals(context.Background(), w, test.source, test.window, workload.Starts{})
-		wantError(t, err, test.text, test.hint)
+		must.Fail(t, err, test.text, test.hint)
 	}
 }
 
@@ -148,9 +143,7 @@ from range(%[1]d) as lines (line)`, rows))
 func TestArrivalsCanBeLeftEarly(t *testing.T) {
 	w := open(t, traces)
 	requests, _, err := workload.Arrivals(context.Background(), w, "day", workload.Window{}, workload.Starts{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for request := range requests {
 		if request.InputTokens == 200 {
 			break

@@ -44,14 +44,10 @@ insert into raw.length_cells by name
 func drawn(t *testing.T, w *warehouse.Warehouse, name string, window workload.Window, o workload.SampleOptions) ([]plan.Request, workload.Sampled) {
 	t.Helper()
 	sequence, d, err := workload.Sample(context.Background(), w.DB(), name, window, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var requests []plan.Request
 	for req, err := range sequence {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if requests = append(requests, req); len(requests) == 100_000 {
 			break
 		}
@@ -137,7 +133,7 @@ func TestSamplesRatesWithTheLengthsOfAnother(t *testing.T) {
 		_, _, err := workload.Sample(context.Background(), w.DB(), name, workload.Window{}, o)
 		want := map[string][2]string{"rates": {"rates and no lengths", "--lengths-of"}, "cells": {"lengths and no rates", "--request-rate"},
 			"nothing": {"no source named", "known sources"}, "prompts": {"not both", "--lengths-of"}, "day": {"neither arrivals", "sources"}}[name]
-		wantError(t, err, want[0], want[1])
+		must.Fail(t, err, want[0], want[1])
 	}
 }
 

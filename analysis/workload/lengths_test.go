@@ -39,10 +39,8 @@ insert into raw.arrivals values
 	if err != nil || len(relative.Hours[0]) != 2 {
 		t.Errorf("without a clock: %v, %v", relative, err)
 	}
-	_, err = workload.Lengths(context.Background(), w.DB(), "azure", workload.Window{})
-	wantError(t, err, `no source named "azure"`, "known sources are")
-	_, err = workload.Lengths(context.Background(), w.DB(), "day", workload.Window{From: "20:00", Until: "21:00"})
-	wantError(t, err, "no request with prompt and output", "it lasts from")
+	must.Refuse(workload.Lengths(context.Background(), w.DB(), "azure", workload.Window{}))(t, `no source named "azure"`, "known sources are")
+	must.Refuse(workload.Lengths(context.Background(), w.DB(), "day", workload.Window{From: "20:00", Until: "21:00"}))(t, "no request with prompt and output", "it lasts from")
 }
 
 func TestLengthsOfARun(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
+	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -40,13 +41,7 @@ func collectFrom(t *testing.T, name string, starts workload.Starts) ([]plan.Requ
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %+v): %v", name, starts, err)
 	}
-	var all []plan.Request
-	for request, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, request)
-	}
+	all := must.All(requests)(t)
 	return all, stats
 }
 
@@ -117,7 +112,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 		{"nobody", workload.Starts{RatePerS: 1}, `no source named "nobody"`, "known sources are a, agents, agents-lengths, b, c, log, monday, tuesday"},
 	} {
 		_, _, err := workload.Arrivals(context.Background(), w, test.name, workload.Window{}, test.starts)
-		wantError(t, err, test.text, test.hint)
+		must.Fail(t, err, test.text, test.hint)
 	}
 }
 

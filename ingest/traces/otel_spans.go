@@ -41,7 +41,6 @@ type span struct {
 	isModel           bool // a call of a model, by its operation or name
 	hasFailed         bool
 
-	above           *span // nearest span around it that has tokens
 	innerIn, innerO int64 // tokens of the spans inside it
 	hasInner        bool
 }

@@ -18,7 +18,6 @@ type objects struct {
 	*requestTable
 	columns *columnMeanings
 	known   map[string]meaning // by path
-	ranks   [partCount]int
 	passed  []string
 	path    []byte
 	checked bool

@@ -105,9 +105,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 			if c.want == "error" && err != nil {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := broken(verdicts); got != c.want {
 				t.Errorf("rules %q are broken, want %q: %+v", got, c.want, verdicts)
 			}

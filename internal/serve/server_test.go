@@ -45,7 +45,7 @@ func TestAnswersAreThoseOfSQL(t *testing.T) {
 	s := serving(t, nil)
 	db := openSnapshot(t, s.folder)
 	for _, query := range []string{sixteen, "select * exclude (started_at) from marts.runs", "from staging.requests order by all limit 50", "from marts.runs where false"} {
-		table := must.Get(answers.Query(context.Background(), db, query))(t)
+		table := must.Get(answers.Ask(context.Background(), db, query))(t)
 		var asTable, asObjects bytes.Buffer
 		must.Do(t, tables.Write(tables.NewCSV(&asTable), table))
 		must.Do(t, tables.Write(tables.NewJSON(&asObjects), table))

@@ -16,9 +16,7 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	open := func(isFresh bool) (*Journal, [][]byte) {
 		t.Helper()
 		j, lines, err := OpenJournal(path, isFresh, time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return j, lines
 	}
 	j, _ := open(false)

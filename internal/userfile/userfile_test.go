@@ -43,9 +43,7 @@ func TestNothingIsWaitedForWithoutEnd(t *testing.T) {
 // A pipe with a writer, as the shell makes of <(command), is read to its end.
 func TestAPipeWithAWriterIsAFile(t *testing.T) {
 	from, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer from.Close()
 	go func() {
 		io.WriteString(to, "content")

@@ -195,9 +195,7 @@ func streamed(t testing.TB, url, body string) reading {
 	t.Helper()
 	answer := post(t, url+"/v1/completions", body)
 	r, err := readStream(answer.Body)
-	if err != nil {
-		t.Fatalf("stream: %v", err)
-	}
+	must.Do(t, err)
 	return r
 }
 

@@ -29,9 +29,7 @@ func scrape(t testing.TB, url string) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(get(t, url+"/metrics")))
-	if err != nil {
-		t.Fatalf("metrics: %v", err)
-	}
+	must.Do(t, err)
 	out := map[string]float64{}
 	for name, family := range families {
 		for _, m := range family.Metric {

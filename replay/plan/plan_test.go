@@ -63,9 +63,7 @@ func planned(t testing.TB, choices Choices, requests []Request) (Header, []Reque
 	}
 	var all []Request
 	for req, err := range plan.Requests() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(all) > 0 && req.Due < all[len(all)-1].Due || req.Seq != int64(len(all)) {
 			t.Fatalf("request %d out of order", req.Seq)
 		}

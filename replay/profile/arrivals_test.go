@@ -13,12 +13,7 @@ import (
 func drawn(t testing.TB, p *Profile, o Options) (all []plan.Request) {
 	t.Helper()
 	requests := must.Get(p.Requests(o))(t)
-	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, r)
-	}
+	all = must.All(requests)(t)
 	return all
 }
 

@@ -58,12 +58,6 @@ type moments struct {
 	Law  string  `json:"distribution_type"`
 }
 
-// IsCatalogued says whether a file describes a workload as inference-perf's catalogue does.
-func IsCatalogued(content []byte) bool {
-	var c catalogued
-	return json.Unmarshal(content, &c) == nil && c.Input != nil && c.Output != nil
-}
-
 // FromCatalogue makes profile, control and SLO of a config.json. ratePerS is of requests: a catalogue has none.
 func FromCatalogue(name string, content []byte, ratePerS float64) (Archetype, error) {
 	var c catalogued

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"os"
@@ -77,9 +78,7 @@ func TestArchetypesAreDrawnAsTheirFilesSay(t *testing.T) {
 		var c catalogued
 		must.Do(t, json.Unmarshal(content, &c))
 		p.Sessions = map[string]int64{"code-generation": 250}[name]
-		if p.Sessions == 0 {
-			p.Sessions = 2000
-		}
+		p.Sessions = cmp.Or(p.Sessions, 2000)
 		first, later, output, turns, think := talliesOf(t, p)
 		notes := strings.Join(made.Notes, "\n")
 		see := func(key string, of tally, m *moments) {
@@ -137,9 +136,7 @@ func talliesOf(t *testing.T, p *Profile) (first, later, output, turns, think tal
 	last := map[string]int{} // session -> turns so far
 	sessions := 0.0
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		output.add(float64(r.OutputTokens))
 		if r.Turn == 0 {
 			sessions++
@@ -217,9 +214,7 @@ func TestARecordedWorkloadsPromptsHaveItsMean(t *testing.T) {
 	requests := must.Get(p.Requests(Options{Seed: 5, Duration: long}))(t)
 	var prompts tally
 	for r, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		prompts.add(float64(r.InputTokens))
 	}
 	if off := math.Abs(prompts.mean()/9000 - 1); off > 0.1 {

@@ -79,13 +79,7 @@ func planned(t *testing.T, p *Profile, o Options) (plan.Header, []plan.Request) 
 	path := filepath.Join(t.TempDir(), "plan")
 	header := must.Get(plan.Write(path, plan.Header{Source: p.Name}, plan.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests))(t)
 	written := must.Get(plan.Open(path))(t)
-	var all []plan.Request
-	for req, err := range written.Requests() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, req)
-	}
+	all := must.All(written.Requests())(t)
 	return header, all
 }
 
@@ -243,12 +237,7 @@ func TestSeedsAreStable(t *testing.T) {
 		draw := func(o Options) (all []plan.Request) {
 			o.Lengths = production
 			requests := must.Get(p.Requests(o))(t)
-			for r, err := range requests {
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, r)
-			}
+			all = must.All(requests)(t)
 			return all
 		}
 		short, again, longer := draw(Options{Seed: 2, Duration: time.Minute, Limit: 500}), draw(Options{Seed: 2, Duration: time.Minute, Limit: 500}), draw(Options{Seed: 2, Duration: 5 * time.Minute, Limit: 500})

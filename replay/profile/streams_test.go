@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -12,16 +13,9 @@ import (
 
 func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.Request) {
 	t.Helper()
-	if o.Until == 0 {
-		o.Until = 1000 * time.Hour
-	}
+	o.Until = cmp.Or(o.Until, 1000*time.Hour)
 	sequence := must.Get(Streams(streams, o))(t)
-	for req, err := range sequence {
-		if err != nil {
-			t.Fatal(err)
-		}
-		requests = append(requests, req)
-	}
+	requests = must.All(sequence)(t)
 	return requests
 }
 

@@ -154,13 +154,10 @@ func TestSmallRequestsShowTheSteps(t *testing.T) {
 	onServer(t, engineOf(known), func(t *testing.T, s *Server, _ func()) {
 		// Asked twice: the second time must not find its prompts in the prefix cache. A seed follows from a run's name, as the verb has it.
 		s.Seed = func(name string) uint64 { h := fnv.New64a(); h.Write([]byte(name)); return h.Sum64() }
-		if _, _, err := s.MeasureSteps(t.Context(), 2000); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.MeasureSteps(t.Context(), 2000)
+		must.Do(t, err)
 		got, said, err := s.MeasureSteps(t.Context(), 2000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, c := range []struct {
 			name      string
 			got, want float64
@@ -180,9 +177,7 @@ func TestASearchByReplay(t *testing.T) {
 	config := engineOf(known)
 	onServer(t, config, func(t *testing.T, s *Server, _ func()) {
 		steps, said, err := s.MeasureSteps(t.Context(), 800)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		q := capacity.Question{
 			Window: evenly(60, time.Second, 800, 20), Length: time.Minute, Seed: 3, Precision: 0.1, Budget: 6 * time.Minute,
 			Objectives: []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: metric.TPOT, Quantile: 0.9, AtMost: 0.035}},

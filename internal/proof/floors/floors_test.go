@@ -296,9 +296,7 @@ func ours(t *testing.T) []listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps", "-tags", "duckdb_arrow", "tidemark/...")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	must.Do(t, err)
 	var packages []listed
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var pkg listed

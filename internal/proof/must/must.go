@@ -2,6 +2,7 @@
 package must
 
 import (
+	"iter"
 	"strings"
 	"testing"
 
@@ -22,6 +23,18 @@ func Get[T any](value T, err error) func(testing.TB) T {
 		t.Helper()
 		Do(t, err)
 		return value
+	}
+}
+
+// All are the values of a sequence that the test needs.
+func All[T any](sequence iter.Seq2[T, error]) func(testing.TB) []T {
+	return func(t testing.TB) (all []T) {
+		t.Helper()
+		for value, err := range sequence {
+			Do(t, err)
+			all = append(all, value)
+		}
+		return all
 	}
 }
 

@@ -43,9 +43,7 @@ func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	plan := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/two-shard-0-of-1/plan.jsonl.zst", plan); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, objects.FetchFile(t.Context(), "s3://traffic/some/prefix/two-shard-0-of-1/plan.jsonl.zst", plan))
 	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/none.zst", plan+"2"); !errors.Is(err, objects.ErrNotThere) {
 		t.Errorf("an object that is not there: %v", err)
 	}

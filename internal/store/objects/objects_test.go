@@ -75,9 +75,7 @@ func TestSwapIsOfOneProcessAtATime(t *testing.T) {
 	if err := store.Swap(ctx, "m", []byte("2"), ""); !errors.Is(err, objects.ErrChanged) {
 		t.Errorf("where there should be none: %v, want ErrChanged", err)
 	}
-	if err := store.Swap(ctx, "m", []byte("2"), tag); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Swap(ctx, "m", []byte("2"), tag))
 	if err := store.Swap(ctx, "m", []byte("3"), tag); !errors.Is(err, objects.ErrChanged) {
 		t.Errorf("with an old tag: %v, want ErrChanged", err)
 	}

@@ -132,9 +132,7 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 		if end != "" && errors.Is(err, os.ErrNotExist) {
 			continue // a packed warehouse was copied: there is no log
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, os.WriteFile(killed+end, content, 0o600))
 	}
 	for _, w := range []*warehouse.Warehouse{w, open(t, killed, warehouse.ReadWrite)} {
