@@ -3,6 +3,7 @@
 package analysis_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,9 +73,7 @@ func TestConstantsOfAServerAreFoundBack(t *testing.T) {
 	found := map[string]bool{}
 	for _, one := range c.Constants {
 		factor := truth[one.Name]
-		if factor == 0 {
-			factor = 1
-		}
+		factor = cmp.Or(factor, 1)
 		if one.Held == "" && (one.Low > one.Before*factor || one.High < one.Before*factor) {
 			t.Errorf("%s %s: truly %v, the interval is %v to %v", one.Name, one.Format, one.Before*factor, one.Low, one.High)
 		}
@@ -210,9 +209,7 @@ select 'shared', seq, false, 100, 11, seq, seq, seq + 0.1, seq + 0.5, seq + 0.5,
 insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
 select 'shared', unnest(range(1, 9)), 'server', 's', 'vllm:num_requests_running', '', 50`)
 	found := must.Get(analysis.Diagnose(t.Context(), w.DB(), "shared"))(t)
-	if told := fmt.Sprint(found[0].Symptoms.Rows); !strings.Contains(told, "shared_server") || !strings.Contains(told, "of others in the server") {
-		t.Errorf("got %s, want a shared server", told)
-	}
+	must.Say(t, fmt.Sprint(found[0].Symptoms.Rows), "shared_server", "of others in the server")
 }
 
 func TestAWorseFitSaysSo(t *testing.T) {

@@ -126,9 +126,7 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 			if err != nil {
 				return err
 			}
-			if unknown == "" {
-				unknown = "its GPU, model or format is not in the catalogue"
-			}
+			unknown = cmp.Or(unknown, "its GPU, model or format is not in the catalogue")
 			return hint.Errorf("run %s: the bandwidth model does not know what it ran on: %s", run, unknown).
 				Hint("the catalogue is in macros.gpus(), macros.models() and seeds.formats: tidemark schema macros.gpus")
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 )
@@ -77,10 +78,7 @@ func (c Calibration) Remark() string {
 // Table is the calibration for programs, one row per constant. A constant that keeps its value has the reason in place of an interval. Before
 // Keep the number of the calibration is null.
 func (c Calibration) Table() Table {
-	table := Table{}
-	for _, name := range []string{"calibration_id", "term", "name", "format", "before", "value", "low", "high", "held_because"} {
-		table.Columns = append(table.Columns, Column{Name: name})
-	}
+	table := answers.TableOf("calibration_id", "term", "name", "format", "before", "value", "low", "high", "held_because")
 	for _, one := range c.Constants {
 		row := []any{nil, one.Term, one.Name, one.Format, one.Before, one.Value, nil, nil, nil}
 		if c.ID > 0 {

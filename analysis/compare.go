@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -226,10 +227,8 @@ order by
 // compareRepeats gives the columns of pairQuery. A value is the geometric mean of its group, because runs are compared by ratios; samples are
 // runs. The interval of the difference is that of the ratio times the value before.
 func (c *Comparison) compareRepeats(ctx context.Context, db *sql.DB) error {
-	results := Table{Name: "marts.run_statistics"}
-	for _, name := range strings.Fields("metric statistic is_paired samples other_samples value other_value ratio low_ratio high_ratio difference low_difference high_difference is_different reason") {
-		results.Columns = append(results.Columns, Column{Name: name})
-	}
+	results := answers.TableOf(strings.Fields("metric statistic is_paired samples other_samples value other_value ratio low_ratio high_ratio difference low_difference high_difference is_different reason")...)
+	results.Name = "marts.run_statistics"
 	values, err := askFor(ctx, "compare", db, repeatsQuery, list(c.Before), list(c.After))
 	if err != nil {
 		return err

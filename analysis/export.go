@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -107,9 +108,7 @@ func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 		return nil, err
 	}
 	name := run.text("name")
-	if name == "" {
-		name = runID
-	}
+	name = cmp.Or(name, runID)
 	return []File{
 		{"hardware.md", hardware},
 		{"interpretation.md", meaning},

@@ -3,6 +3,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -73,9 +74,7 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 	err = inScratch(ctx, path, func(conn *sql.Conn) error { return copySubjects(ctx, conn, subjects, slo) }, func(scratch *sql.DB) error {
 		for _, s := range subjects {
 			id := s.runID
-			if id == "" {
-				id = s.name
-			}
+			id = cmp.Or(id, s.name)
 			verdict, err := JudgeSLO(ctx, scratch, id)
 			if err != nil {
 				return err

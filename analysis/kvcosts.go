@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
@@ -171,9 +172,7 @@ func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementByte
 // KVByFormula is what contexts cost by the plain formula in 16 bits, with other heads than the shape's: how often a published sum was made.
 // It has the columns of KVCosts.
 func KVByFormula(ctx context.Context, db *sql.DB, name string, s ModelShape, heads int, tokens []int64) (table Table, err error) {
-	for _, column := range []string{"model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s"} {
-		table.Columns = append(table.Columns, Column{Name: column})
-	}
+	table = answers.TableOf("model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s")
 	for _, n := range tokens {
 		token, err := HeadKV(ctx, db, s.Layers, heads, s.HeadDim, 2, 1)
 		if err != nil {

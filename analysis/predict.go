@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -280,9 +281,7 @@ func (l Load) perReplica(d deployment.Deployment) Load {
 	replicas := float64(max(d.DataParallelSize, 1))
 	l.Clients /= replicas
 	l.RequestsPerS /= replicas
-	if l.TokensPerStep == 0 {
-		l.TokensPerStep = 1
-	}
+	l.TokensPerStep = cmp.Or(l.TokensPerStep, 1)
 	return l
 }
 

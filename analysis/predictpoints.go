@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/stat"
 )
 
@@ -61,10 +62,8 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 	if points.HasTPOT() {
 		columns = append(columns, "error_ratio", "is_in_band", "is_below_floor")
 	}
-	table := Table{Name: "points"}
-	for _, name := range points.Header {
-		table.Columns = append(table.Columns, Column{Name: name})
-	}
+	table := answers.TableOf(points.Header...)
+	table.Name = "points"
 	places := make([]int, len(columns))
 	summary := Errors{Rows: len(points.Rows)}
 	for i, column := range columns {

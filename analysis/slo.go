@@ -96,10 +96,7 @@ func parseSLO(text []byte) (SLO, error) {
 		"name":       yamlfile.Text(&slo.Name),
 		"objectives": slo.readObjectives(&lines),
 		"cost":       slo.readCost,
-	}.Read("", root)
-	if err == nil {
-		err = yamlfile.Require("", root, "schema", "name", "objectives")
-	}
+	}.ReadWith("", root, "schema", "name", "objectives")
 	if err != nil {
 		return slo, err
 	}
@@ -144,11 +141,7 @@ func (s *SLO) onceEach(lines []*yamlfile.Node) error {
 // readCost reads the price of the hardware.
 func (s *SLO) readCost(where string, node *yamlfile.Node) error {
 	s.Cost = &SLOCost{}
-	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Price(&s.Cost.PerGPUHour)}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "per_gpu_hour")
+	return yamlfile.Fields{"per_gpu_hour": yamlfile.Price(&s.Cost.PerGPUHour)}.ReadWith(where, node, "per_gpu_hour")
 }
 
 // addObjective reads one objective. Its error names the line.
@@ -161,10 +154,7 @@ func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
 		"percentile": yamlfile.Number(&percentile, isAny, ""),
 		"at_most":    yamlfile.Text(&atMost),
 		"class":      yamlfile.Text(&o.Class),
-	}.Read(where, node)
-	if err == nil {
-		err = yamlfile.Require(where, node, "metric")
-	}
+	}.ReadWith(where, node, "metric")
 	if err != nil {
 		return err
 	}

@@ -416,12 +416,7 @@ func (c *mixCurve) capacity(slo SLO) Range {
 func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	isKept := func(perS float64) bool {
 		state := c.At(perS, true, slower)
-		for _, o := range slo.Objectives {
-			if o.Metric != metric.FailureRatio && c.of(state, o) > o.AtMost {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(slo.Objectives, func(o Objective) bool { return o.Metric != metric.FailureRatio && c.of(state, o) > o.AtMost })
 	}
 	low, high := 0.0, c.MostPerS(slower)
 	if len(slo.Objectives) == 0 || isKept(high*(1-1e-9)) {

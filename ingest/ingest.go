@@ -29,6 +29,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,7 @@ func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Opti
 }
 
 func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Options) ([]Result, error) {
-	if opts.MaxRejectedRatio == 0 {
-		opts.MaxRejectedRatio = defaultMaxRejectedRatio
-	}
+	opts.MaxRejectedRatio = cmp.Or(opts.MaxRejectedRatio, defaultMaxRejectedRatio)
 	if err := checkFormat(opts.Format); err != nil {
 		return nil, err
 	}

@@ -44,9 +44,7 @@ func TestServeGenWithoutItsPartner(t *testing.T) {
 	w := open(t)
 	alone := load(t, w, "../fixtures/traces/servegen/chunk-7-trace.csv", ingest.Options{})
 	whole := load(t, w, "../fixtures/traces/servegen/chunk-3-trace.csv", ingest.Options{})
-	if want := "no chunk-7-dataset.json next to it: this client has no lengths"; !strings.Contains(strings.Join(alone.Notes, "\n"), want) {
-		t.Errorf("got %q, want %q", alone.Notes, want)
-	}
+	must.Say(t, strings.Join(alone.Notes, "\n"), "no chunk-7-dataset.json next to it: this client has no lengths")
 	must.NotSay(t, strings.Join(whole.Notes, "\n"), "next to it")
 	answers(t, w, "select distinct collection, kind from raw.sources", "servegen lengths")
 }

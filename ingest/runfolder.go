@@ -32,9 +32,7 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		return known.result(), err
 	}
 	result := Result{Name: opts.Name, Format: "run", FormatWhy: "a folder with a " + runs.RunFile}
-	if result.Name == "" {
-		result.Name = r.Document.RunID
-	}
+	result.Name = cmp.Or(result.Name, r.Document.RunID)
 	err = warehouse.Sparingly(ctx, w.DB(), func(ctx context.Context) error {
 		return writeRun(ctx, w, file, opts, &result, sourceRow{
 			Result: &result, kind: "run", path: file.path, sha256: sha256, size: size,

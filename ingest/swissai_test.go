@@ -23,9 +23,7 @@ func TestBucketsBecomePrefixes(t *testing.T) {
 	if len(got) != 1 || strings.Join(got[0], " ") != "1 2 2" { // rows 1 and 2 begin with 7, 8; row 3 has 8, 7; row 4 is another model
 		t.Errorf("shared: %v", got)
 	}
-	if want := "1 rows have another reported_token_input than token_count"; !strings.Contains(notes, want) {
-		t.Errorf("notes %q, want %q in them", notes, want)
-	}
+	must.Say(t, notes, "1 rows have another reported_token_input than token_count")
 }
 
 // What cannot be true of a row is said with its column.

@@ -127,8 +127,7 @@ func TestOnlyWordsOfOneTokenAreSent(t *testing.T) {
 	fake.others = map[string]http.HandlerFunc{"/tokenize": spacy}
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 5, 120, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 5, 120, 3)), s)
 	if len(fake.bodies) != 5 {
 		t.Fatalf("%d requests", len(fake.bodies))
 	}
@@ -165,8 +164,7 @@ func TestWithoutATokenizerAWordIsTakenForATokenAndTheRunSaysSo(t *testing.T) {
 		fake.others = map[string]http.HandlerFunc{"/tokenize": other}
 		s := settingsFor(fake.URL)
 		s.Endpoint = chatPath
-		folder := filepath.Join(t.TempDir(), "run")
-		must.Get(Run(t.Context(), planOf(t, every(0, 1, 50, 3)), s, folder))(t)
+		folder := ran(t, planOf(t, every(0, 1, 50, 3)), s)
 		if n := len(strings.Fields(fake.bodies[0].Messages[0].Content)); n != 51 {
 			t.Errorf("%s: %d words", what, n)
 		}

@@ -2,11 +2,8 @@ package replay
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"tidemark/internal/proof/must"
 )
 
 // As vLLM 0.32 answers on a CPU, cut to what is read.
@@ -24,8 +21,7 @@ vllm:cache_config_info{block_size="128",cache_dtype="fp8",enable_prefix_caching=
 
 func effectiveIn(t *testing.T, fake *fakeVLLM) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL))
 	text, _ := json.Marshal(documentIn(t, folder).Effective)
 	return string(text)
 }
@@ -52,8 +48,7 @@ func TestTheEffectiveConfigurationIsWhatTheServerSays(t *testing.T) {
 func TestARunNamesWhatIsNotModelled(t *testing.T) {
 	fake := newFake(t, well(0))
 	fake.info = `{"vllm_config":{"lora_config":{"max_loras":4}}}`
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL))
 	if d := documentIn(t, folder); d.Effective.Unmodelled != "LoRA" || len(d.Readiness.Notes) != 1 || !strings.Contains(d.Readiness.Notes[0], "not modelled, LoRA: no prediction stands beside this run") {
 		t.Errorf("%q, %q", d.Effective.Unmodelled, d.Readiness.Notes)
 	}
@@ -65,8 +60,7 @@ func TestMetricsOfAnotherServerSayNothingOfThisOne(t *testing.T) {
 	two.metrics = func() string { return realLabels }
 	s := settingsFor(one.URL)
 	s.BaseURLs = append(s.BaseURLs, two.URL)
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), s)
 	d := documentIn(t, folder)
 	if d.Effective.BlockSize != 0 || len(d.Readiness.Notes) != 6 {
 		t.Errorf("%+v, %q", d.Effective, d.Readiness.Notes)

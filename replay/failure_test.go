@@ -458,8 +458,7 @@ func TestAFullDiskStopsTheRunAndKeepsWhatIsThere(t *testing.T) {
 func TestTheServerSaysWhatItSimulates(t *testing.T) {
 	fake := newFake(t, well(0))
 	fake.info = `{"version":"sim 1","tidemark_simulated":true,"simulates":{"gpu":"H100","catalog_model":"llama-3.1-8b","tensor_parallel_size":1}}`
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL))
 	d := documentIn(t, folder)
 	if !d.Server.IsSimulated || d.Environment == nil || d.Environment.GPU != "H100" || d.EnvironmentSource != "server" {
 		t.Errorf("%+v", d)

@@ -187,6 +187,14 @@ func settingsFor(base string) Settings {
 	return Settings{BaseURLs: []string{base}, Model: "tiny", RunID: "r1", Version: "test", MaxLateness: 5 * time.Second, MaxStall: 5 * time.Second}
 }
 
+// ran is the folder of a run of the plan.
+func ran(t testing.TB, plan *plan.Plan, s Settings) (folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "run")
+	must.Get(Run(t.Context(), plan, s, folder))(t)
+	return folder
+}
+
 // replayed runs the plan and reads its folder back.
 func replayed(t testing.TB, plan *plan.Plan, s Settings) (Result, []line, error) {
 	t.Helper()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/proof/must"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
@@ -79,8 +78,7 @@ func TestADeploymentThatIsAnotherIsToldBeforeItIsSent(t *testing.T) {
 			}
 			told = append(told, strings.ReplaceAll(strings.TrimPrefix(text, "not what was named: "), fake.URL, "URL"))
 		}
-		folder := filepath.Join(t.TempDir(), "run")
-		must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
+		folder := ran(t, planOf(t, every(0, 1, 9, 3)), s)
 		fake.bodies = nil
 		if !slices.Equal(told, c.want) || len(documentIn(t, folder).Readiness.Differences) != len(c.want) {
 			t.Errorf("%s: told %q, want %q", c.name, told, c.want)
@@ -121,8 +119,7 @@ func TestARunWaitsUntilTheServersAreIdleTwiceInARow(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.BaseURLs = append(s.BaseURLs, other.URL)
 	s.DrainTimeout = time.Minute
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), s)
 	r := documentIn(t, folder).Readiness
 	if looks.Load() < 5 || r.IsDrained == nil || !*r.IsDrained || *r.RunningBefore != 2 || *r.WaitingBefore != 1 || r.WaitedS < 4*drainEvery.Seconds() {
 		t.Errorf("%d looks, %+v", looks.Load(), r)
@@ -138,8 +135,7 @@ func TestAServerThatStaysBusyIsNotSentTo(t *testing.T) {
 	refusedRun(t, planOf(t, every(0, 1, 9, 3)), s, "still runs 3 requests and has 1 waiting", fake)
 
 	s.DrainTimeout = 0 // only look
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), s)
 	if r := documentIn(t, folder).Readiness; r.IsDrained == nil || *r.IsDrained || *r.RunningBefore != 3 || r.WaitedS != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -154,8 +150,7 @@ func TestWhetherAServerIsIdleMayBeUnknown(t *testing.T) {
 		if metrics == "" {
 			s.MetricsURLs = []string{fake.URL + "/nothing"}
 		}
-		folder := filepath.Join(t.TempDir(), "run")
-		must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder))(t)
+		folder := ran(t, planOf(t, every(0, 1, 9, 3)), s)
 		if r := documentIn(t, folder).Readiness; r.IsDrained != nil || r.RunningBefore != nil || r.WaitedS != 0 {
 			t.Errorf("%s: %+v", what, r)
 		}
@@ -187,8 +182,7 @@ func TestTheCacheIsEmptiedOrKeptApart(t *testing.T) {
 		}
 		s := settingsFor(fake.URL)
 		s.Cache = c.asked
-		folder := filepath.Join(t.TempDir(), "run")
-		must.Get(Run(t.Context(), planOf(t, every(0, 3, 9, 3)), s, folder))(t)
+		folder := ran(t, planOf(t, every(0, 3, 9, 3)), s)
 		r, salts := documentIn(t, folder).Readiness.Cache, map[string]bool{}
 		for _, body := range fake.bodies {
 			if body.CacheSalt != "" {
@@ -210,8 +204,7 @@ func TestEveryReplicaIsReset(t *testing.T) {
 	one.others = map[string]http.HandlerFunc{"/reset_prefix_cache": status(200, `{"success":true}`)}
 	s := settingsFor(one.URL)
 	s.BaseURLs, s.Cache = append(s.BaseURLs, two.URL), "reset"
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 4, 9, 3)), s)
 	r := documentIn(t, folder).Readiness.Cache
 	if r.Method != "salt_per_run" || !strings.Contains(r.Note, two.URL) || !strings.Contains(r.Note, "404") {
 		t.Errorf("%+v", r)
@@ -304,8 +297,7 @@ func TestTokenIdsBeyondTheVocabularyAreFoundBeforeTheRun(t *testing.T) {
 			refusedRun(t, plan, s, "ends at 32000", fake)
 			continue
 		}
-		folder := filepath.Join(t.TempDir(), "run")
-		must.Get(Run(t.Context(), plan, s, folder))(t)
+		folder := ran(t, plan, s)
 		if d := documentIn(t, folder); d.Settings.VocabHigh != c.want || asked.Load() > int64(c.asks) {
 			t.Errorf("%s: ids up to %d, want %d; %d questions", c.what, d.Settings.VocabHigh, c.want, asked.Load())
 		}
@@ -328,8 +320,7 @@ func TestEveryServerIsAskedAndTheirDifferencesAreSaid(t *testing.T) {
 	two.others = map[string]http.HandlerFunc{"/version": status(200, `{"version":"0.31.0"}`)}
 	s := settingsFor(one.URL)
 	s.Routes = map[string]string{"P0": two.URL + "/v1/"}
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 2, 9, 3)), s)
 	d := documentIn(t, folder)
 	if len(d.Servers) != 2 || d.Servers[1].BaseURL != two.URL || d.Servers[1].Version != "0.31.0" || d.Server.Version != "0.32.0" ||
 		d.Target.Routes["P0"] != two.URL || len(d.Readiness.Notes) != 1 ||
@@ -422,8 +413,7 @@ func TestAModelThatChangesAfterAnOddAnswerEndsTheRun(t *testing.T) {
 
 func TestTheSimulatorSaysWhatItRunsWith(t *testing.T) {
 	base := simulated(t, func(c *vllmsim.Config) { c.MaxNumSeqs, c.KVBlocks = 48, 4096 })
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(base), folder))(t)
+	folder := ran(t, planOf(t, every(0, 1, 9, 3)), settingsFor(base))
 	e := documentIn(t, folder).Effective
 	if e.EngineVersion != "0.32.0" || e.Model != "tiny" || e.MaxModelLen != 8192 || e.BlockSize != 16 || e.NumGPUBlocks != 4096 ||
 		e.KVCacheTokens != 65536 || e.MaxNumSeqs != 48 || e.MaxNumBatchedTokens != 8192 || e.EnablePrefixCaching == nil || !*e.EnablePrefixCaching {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/proof/must"
 	"tidemark/replay/plan"
 )
 
@@ -37,8 +36,7 @@ func TestARowHasTheReplicaThatTheRouterNames(t *testing.T) {
 	})
 	s := settingsFor(fake.URL)
 	s.ReplicaHeader = "X-Replica"
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, plan.Each(classed(4))), s, folder))(t)
+	folder := ran(t, planOf(t, plan.Each(classed(4))), s)
 	for _, row := range rowsIn(t, folder) {
 		want := map[int]string{9: "", 10: "10.0.0.10", 11: "10.0.0.11", 12: "10.0.0.12"}[row.InputTokens]
 		if row.Endpoint != want {
@@ -57,8 +55,7 @@ func TestAClassAsksForItsOwnModel(t *testing.T) {
 	other.probe = status(200, `{"data":[{"id":"third","max_model_len":4096}]}`)
 	s := settingsFor(fake.URL)
 	s.Models = map[string]string{"b": "large"}
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, plan.Each(classed(4))), s, folder))(t)
+	folder := ran(t, planOf(t, plan.Each(classed(4))), s)
 	for _, body := range fake.bodies {
 		if want := map[bool]string{true: "tiny", false: "large"}[len(body.Prompt)%2 == 1]; body.Model != want {
 			t.Errorf("a prompt of %d tokens asked for %s, want %s", len(body.Prompt), body.Model, want)

@@ -51,8 +51,7 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 	})
 	s := settingsFor(fake.URL)
 	s.MetricsURLs = []string{slow.URL + "/slow", fake.URL + "/metrics", exporter.URL + "/dcgm"}
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s)
 	texts, at := sampled(t, folder)
 	if n := len(texts[slow.URL+"/slow"]); n != 2 { // before and after
 		t.Errorf("the slow one has %d samples", n)
@@ -148,8 +147,7 @@ func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
 	s.MetricsURLs = []string{fake.URL + "/metrics?token=abcd"}
 	s.Series = &Series{ID: "e1", Name: "batch", Hypothesis: "more is slower", Variable: "max_concurrency", Value: "2", Row: 1, Repeat: 2}
 	s.SLO = json.RawMessage(`{"name":"fast","objectives":[{"metric":"ttft","percentile":99,"at_most":1}]}`)
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder))(t)
+	folder := ran(t, planOf(t, every(0, 4, 9, 3)), s)
 	text := everything(t, folder)
 	must.Say(t, text,
 		`"base_urls": [`+"\n      \""+fake.URL+`"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,

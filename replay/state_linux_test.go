@@ -1,18 +1,15 @@
 package replay
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
-	"tidemark/internal/proof/must"
 	"tidemark/replay/host"
 )
 
 func TestTheCertificateOfThisMachine(t *testing.T) {
 	fake := newFake(t, well(40*time.Millisecond))
-	folder := filepath.Join(t.TempDir(), "run")
-	must.Get(Run(t.Context(), planOf(t, every(0, 3, 9, 3)), settingsFor(fake.URL), folder))(t)
+	folder := ran(t, planOf(t, every(0, 3, 9, 3)), settingsFor(fake.URL))
 	c := documentIn(t, folder).Result.Client
 	if c == nil || c.CPUS == nil || *c.CPUS <= 0 || c.Cores <= 0 || c.OpenFilesMax == nil || *c.OpenFilesMax > *c.OpenFilesLimit ||
 		c.RSSMaxBytes == nil || *c.RSSMaxBytes < 1<<20 || c.Retransmits == nil || c.CoalescedRatio == nil || c.LagS == nil {

@@ -89,10 +89,5 @@ func connectFailure(err error) string {
 
 // allZero says that the server counted no chunk's tokens; the row then leaves the counts out.
 func allZero(counts []int32) bool {
-	for _, n := range counts {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(counts, func(n int32) bool { return n != 0 })
 }

@@ -41,6 +41,14 @@ type Column struct {
 	Type    string
 }
 
+// TableOf is a table without rows. Callers append rows with one cell per column.
+func TableOf(columns ...string) (table Table) {
+	for _, name := range columns {
+		table.Columns = append(table.Columns, Column{Name: name})
+	}
+	return table
+}
+
 // Place is the position of a column, -1 if there is none of that name.
 func (t Table) Place(column string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })

@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tidemark/analysis/metric"
 	"tidemark/analysis/regression"
@@ -135,12 +136,7 @@ func (e *estimate) lacksFar() bool {
 	if !e.isWarmed {
 		return false
 	}
-	for _, r := range e.runs {
-		if math.Abs(math.Log(r.Scale)-e.ln) > 0.12 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.runs, func(r *Run) bool { return math.Abs(math.Log(r.Scale)-e.ln) > 0.12 })
 }
 
 // answer puts together what is known.

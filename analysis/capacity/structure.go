@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -60,9 +61,7 @@ func (s *search) settingsOf(told Settings) Settings {
 	engine := newTwin(s.ctx, s.q, told).engine
 	caching := engine.EnablePrefixCaching
 	settings := Settings{engine.MaxNumBatchedTokens, engine.MaxNumSeqs, engine.KVBlocks, &caching}
-	if settings.MaxNumBatchedTokens == 0 {
-		settings.MaxNumBatchedTokens = 8192
-	}
+	settings.MaxNumBatchedTokens = cmp.Or(settings.MaxNumBatchedTokens, 8192)
 	if settings.KVBlocks == 0 {
 		settings.KVBlocks = 8 * 131072 / engine.BlockSize
 	}

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -21,9 +22,7 @@ type twin struct {
 
 func newTwin(ctx context.Context, q *Question, s Settings) *twin {
 	engine := s.on(q.Twin.Engine)
-	if engine.BlockSize == 0 {
-		engine.BlockSize = 16
-	}
+	engine.BlockSize = cmp.Or(engine.BlockSize, 16)
 	longest := 2
 	for i := range q.Window {
 		longest = max(longest, q.Window[i].InputTokens+q.Window[i].OutputTokens)
@@ -37,9 +36,7 @@ func newTwin(ctx context.Context, q *Question, s Settings) *twin {
 			engine.MaxModelLen = min(max(longest, 131072), most)
 		}
 	}
-	if engine.MaxNumSeqs == 0 {
-		engine.MaxNumSeqs = 256
-	}
+	engine.MaxNumSeqs = cmp.Or(engine.MaxNumSeqs, 256)
 	if engine.MaxNumBatchedTokens > 0 {
 		engine.MaxNumSeqs = min(engine.MaxNumSeqs, engine.MaxNumBatchedTokens)
 	}

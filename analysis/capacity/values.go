@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -27,9 +28,7 @@ type reading struct {
 // certain counts: that it had waited longer than its bound.
 func (q *Question) read(requests []plan.Request, replies []Reply, cut time.Duration) reading {
 	r := reading{tallies: make([]tally, len(q.Objectives)), ttft: math.NaN(), tpot: math.NaN()}
-	if cut == 0 {
-		cut = math.MaxInt64
-	}
+	cut = cmp.Or(cut, math.MaxInt64)
 	for i, o := range q.Objectives {
 		r.tallies[i] = o.tally(o.values(requests, replies, cut))
 	}

@@ -81,10 +81,7 @@ func parseContract(text []byte, beside func(string) string) (c Contract, err err
 		"objectives": objectives.Field(),
 		"shape":      c.Shape.read,
 		"cost":       c.Cost.read,
-	}.Read("", root)
-	if err == nil {
-		err = yamlfile.Require("", root, "schema", "name")
-	}
+	}.ReadWith("", root, "schema", "name")
 	switch {
 	case err != nil:
 		return c, err
@@ -110,23 +107,15 @@ func parseContract(text []byte, beside func(string) string) (c Contract, err err
 }
 
 func (s *Shape) read(where string, node *yamlfile.Node) error {
-	err := yamlfile.Fields{
+	return yamlfile.Fields{
 		"source":           yamlfile.Text(&s.Source),
 		"distance_at_most": yamlfile.Between(&s.DistanceAtMost, 0, 1),
-	}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "source", "distance_at_most")
+	}.ReadWith(where, node, "source", "distance_at_most")
 }
 
 func (c *Cost) read(where string, node *yamlfile.Node) error {
-	err := yamlfile.Fields{
+	return yamlfile.Fields{
 		"usd_per_gpu_hour":        yamlfile.Price(&c.USDPerGPUHour),
 		"usd_per_million_at_most": yamlfile.Price(&c.USDPerMillionAtMost),
-	}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "usd_per_gpu_hour", "usd_per_million_at_most")
+	}.ReadWith(where, node, "usd_per_gpu_hour", "usd_per_million_at_most")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 )
 
 // Columns are those of Cells.
@@ -21,10 +22,7 @@ func (j Judged) Cells() []string {
 
 // ForPrograms has a row for each metric in full precision and base units.
 func (g Gate) ForPrograms() analysis.Table {
-	var table analysis.Table
-	for _, name := range strings.Fields("metric value other_value ratio low_ratio high_ratio bound_ratio outcome reason") {
-		table.Columns = append(table.Columns, analysis.Column{Name: name})
-	}
+	table := answers.TableOf(strings.Fields("metric value other_value ratio low_ratio high_ratio bound_ratio outcome reason")...)
 	known := func(x float64) any {
 		if math.IsNaN(x) {
 			return nil

@@ -1,6 +1,7 @@
 package regression
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -79,9 +80,7 @@ func newFitter(rows []Row, priors map[string]float64) (*fitter, error) {
 		if err := row.check(); err != nil {
 			return nil, fmt.Errorf("fit: measurement %d: %w", i+1, err)
 		}
-		if row.Weight == 0 {
-			row.Weight = 1
-		}
+		row.Weight = cmp.Or(row.Weight, 1)
 		f.rows = append(f.rows, row)
 		if !slices.Contains(f.runs, row.Run) {
 			f.runs = append(f.runs, row.Run)

@@ -165,10 +165,8 @@ func (a Answer) Words() (before, after, change string) {
 
 // Table has a row for each configuration, for programs.
 func (c Comparison) Table() (t analysis.Table) {
-	for _, name := range []string{"configuration", "origin", "rate_per_s", "rate_low_per_s", "rate_high_per_s", "other_origin", "other_rate_per_s", "other_rate_low_per_s", "other_rate_high_per_s",
-		"change_ratio", "change_low_ratio", "change_high_ratio", "is_different", "binding_objective", "other_binding_objective"} {
-		t.Columns = append(t.Columns, answers.Column{Name: name})
-	}
+	t = answers.TableOf("configuration", "origin", "rate_per_s", "rate_low_per_s", "rate_high_per_s", "other_origin", "other_rate_per_s", "other_rate_low_per_s", "other_rate_high_per_s",
+		"change_ratio", "change_low_ratio", "change_high_ratio", "is_different", "binding_objective", "other_binding_objective")
 	for _, a := range c.Answers {
 		var change, low, high *float64
 		var isDifferent any

@@ -150,10 +150,7 @@ func parse(text []byte) (File, error) {
 		"repeats":    yamlfile.Whole(&f.Repeats, 1, 1000),
 		"baseline":   later(&baseline),
 		"steps":      later(&steps),
-	}.Read("", root)
-	if err == nil {
-		err = yamlfile.Require("", root, "schema", "name", "steps")
-	}
+	}.ReadWith("", root, "schema", "name", "steps")
 	switch {
 	case err != nil:
 		return f, err
@@ -193,10 +190,7 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 		"if_refuted": yamlfile.Text(&s.IfRefuted),
 		"control":    yamlfile.Flag(&s.IsControl),
 		"repeats":    yamlfile.Whole(&s.Repeats, 1, 1000),
-	}.Read(where, node)
-	if err == nil {
-		err = yamlfile.Require(where, node, "name")
-	}
+	}.ReadWith(where, node, "name")
 	switch {
 	case err != nil:
 		return err
@@ -332,10 +326,7 @@ func (s *Step) readHypothesis(where string, node *yamlfile.Node) error {
 		"direction": yamlfile.OneOf(&h.Direction, "up", "down"),
 		"at_least":  yamlfile.Text(&atLeast),
 		"against":   yamlfile.Text(&h.Against),
-	}.Read(where, node)
-	if err == nil {
-		err = yamlfile.Require(where, node, "metric", "direction", "at_least")
-	}
+	}.ReadWith(where, node, "metric", "direction", "at_least")
 	if err != nil {
 		return err
 	}

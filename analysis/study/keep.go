@@ -61,11 +61,9 @@ where name = ?
 
 // Table has a row for each configuration, as marts.configurations.
 func (r Result) Table() (t analysis.Table) {
-	for _, name := range []string{"study", "step", "configuration", "origin", "repeats", "rate_per_s", "rate_low_per_s", "rate_high_per_s", "rate_change_ratio", "rate_change_low_ratio", "rate_change_high_ratio", "is_difference_shown",
+	t = answers.TableOf("study", "step", "configuration", "origin", "repeats", "rate_per_s", "rate_low_per_s", "rate_high_per_s", "rate_change_ratio", "rate_change_low_ratio", "rate_change_high_ratio", "is_difference_shown",
 		"binding_objective", "users", "kv_tokens", "at_rate_per_s", "p99_ttft_s", "p99_ttft_change_ratio", "p99_tpot_s", "p99_tpot_change_ratio", "p99_itl_s", "p99_itl_change_ratio",
-		"gpus", "rate_per_gpu_per_s", "linear_ratio", "usd_per_million_accepted", "token_per_joule", "unanswered_repeats"} {
-		t.Columns = append(t.Columns, answers.Column{Name: name})
-	}
+		"gpus", "rate_per_gpu_per_s", "linear_ratio", "usd_per_million_accepted", "token_per_joule", "unanswered_repeats")
 	for _, row := range r.Rows {
 		cells := []any{r.Name, row.Step, row.Name, row.Origin, int64(len(row.answered())), row.Rate, row.RateLow, row.RateHigh, row.Change, row.Least, row.Most, row.IsShown,
 			row.Binding, row.Users, row.KVTokens, r.At, row.TTFT, row.TTFTChange, row.TPOT, row.TPOTChange, row.ITL, row.ITLChange,

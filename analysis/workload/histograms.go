@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -158,9 +159,7 @@ func (s *histograms) setRate(name string, o SampleOptions) error {
 		all += mass
 	}
 	until := o.Duration
-	if until == 0 {
-		until = forever
-	}
+	until = cmp.Or(until, forever)
 	for who, mass := range s.mass {
 		s.rates[who] = []profile.RateWindow{{Until: until, RatePerS: o.RatePerS * mass / all}}
 	}

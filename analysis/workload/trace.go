@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,12 +81,7 @@ order by sources.name`, []any{name}, func(scan func(...any) error) error {
 
 // isDated says whether every file has absolute times.
 func (t trace) isDated() bool {
-	for _, m := range t.members {
-		if !m.at.Valid {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.members, func(m member) bool { return !m.at.Valid })
 }
 
 // start puts the files of a collection on one clock: their own if they have one, else the starts that are drawn.

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -216,12 +217,7 @@ func (s *Settings) fit(file *growing, rhythm time.Duration) (note string) {
 }
 
 func hasAny(groups []group, name string) bool {
-	for _, g := range groups {
-		if g.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(groups, func(g group) bool { return g.name == name })
 }
 
 // matchers are the label matchers of a selector, without its braces. A name before them is refused: all metrics of a service

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"tidemark/ingest/read"
@@ -63,12 +64,9 @@ type fpmRequests struct {
 
 // areTrue says that no count is negative or beyond what a step can hold.
 func (r *fpmRequests) areTrue() bool {
-	for _, count := range []int64{r.Prefills, r.PrefillTokens, r.PrefillKVTokens, r.Decodes, r.DecodeKVTokens} {
-		if count < 0 || count > mostOfStep {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]int64{r.Prefills, r.PrefillTokens, r.PrefillKVTokens, r.Decodes, r.DecodeKVTokens}, func(count int64) bool {
+		return count < 0 || count > mostOfStep
+	})
 }
 
 // fpm is one file of records.

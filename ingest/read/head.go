@@ -181,12 +181,7 @@ func ListNames(names []string) string {
 
 // HasAll says whether all of the wanted are there.
 func HasAll(keys []string, wanted ...string) bool {
-	for _, key := range wanted {
-		if !slices.Contains(keys, key) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(wanted, func(key string) bool { return !slices.Contains(keys, key) })
 }
 
 var yamlKey = lazy.Regexp(`(?m)^['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?:`)

@@ -2,6 +2,7 @@ package read
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -112,9 +113,7 @@ func (b *Labels) Sample(line []byte) (s PromSample, reason string) {
 		if reason != "" {
 			return s, reason
 		}
-		if s.Name == "" {
-			s.Name = name
-		}
+		s.Name = cmp.Or(s.Name, name)
 		s.Labels, rest = labels, rest[close+1:]
 	}
 	if !IsMetricName(s.Name) {

@@ -156,15 +156,11 @@ func (a *agentic) take(text []byte, id string) error {
 		return hint.Errorf("block_size is not a number of tokens").Hint("check where it came from")
 	}
 	about := &a.out.About
-	if about.BlockTokens == 0 {
-		about.BlockTokens = a.session.BlockSize
-	}
+	about.BlockTokens = cmp.Or(about.BlockTokens, a.session.BlockSize)
 	if about.BlockTokens != a.session.BlockSize {
 		return hint.Errorf("block_size is %d, and that of the session before is %d", a.session.BlockSize, about.BlockTokens).Hint("put sessions of unlike blocks into files of their own")
 	}
-	if a.session.ID == "" {
-		a.session.ID = id
-	}
+	a.session.ID = cmp.Or(a.session.ID, id)
 	if err := a.read(agentThread{id: a.session.ID, class: "main", requests: a.session.Requests}); err != nil {
 		return err
 	}

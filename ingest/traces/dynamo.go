@@ -170,9 +170,7 @@ func (r *dynamo) blocks(request *dynamoRequest, arrival *read.Arrival) *read.Rej
 	if replay == nil || len(replay.Hashes) == 0 || replay.BlockSize < 1 {
 		return nil
 	}
-	if r.out.About.BlockTokens == 0 {
-		r.out.About.BlockTokens = replay.BlockSize
-	}
+	r.out.About.BlockTokens = cmp.Or(r.out.About.BlockTokens, replay.BlockSize)
 	if replay.BlockSize != r.out.About.BlockTokens {
 		r.out.Note("block ids of another size than the first row's were left out")
 		return nil

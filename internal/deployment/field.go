@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -40,9 +41,7 @@ func readTags() (fields []Field) {
 		if f.Flag == "" {
 			f.Flag = strings.ReplaceAll(name, "_", "-")
 		}
-		if f.Label == "" {
-			f.Label = "%s"
-		}
+		f.Label = cmp.Or(f.Label, "%s")
 		f.most, _ = strconv.ParseFloat(tag.Get("most"), 64) // without the tag there is no bound
 		fields = append(fields, f)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -443,9 +444,7 @@ func (v *Virtual) decoding(at time.Duration, n int) stretch {
 		context, window := int64(q.tokens()), int64(v.cfg.SlidingWindow)
 		first.ContextTokens += context
 		last.ContextTokens += context + int64(n-1)
-		if window == 0 {
-			window = math.MaxInt64
-		}
+		window = cmp.Or(window, math.MaxInt64)
 		first.WindowTokens += min(context, window)
 		last.WindowTokens += min(context+int64(n-1), window)
 	}

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"slices"
 	"strings"
 
 	"tidemark/internal/lazy"
@@ -27,12 +28,9 @@ func looksSecret(text string) bool {
 // isRandom reports whether a word has a long run that mixes digits, lower-case
 // and upper-case letters.
 func isRandom(word string) bool {
-	for _, run := range longRun().FindAllString(word, -1) {
-		if strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(longRun().FindAllString(word, -1), func(run string) bool {
+		return strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run
+	})
 }
 
 // mostWords separates a name from a sentence.

@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,9 +127,7 @@ func (s *Server) checkModel(f *fields) *apiError {
 
 func (s *Server) responseID(isChat bool, header, field string) string {
 	id := header
-	if id == "" {
-		id = field
-	}
+	id = cmp.Or(id, field)
 	if id == "" {
 		id = fmt.Sprintf("%016x", rand.Uint64())
 	}

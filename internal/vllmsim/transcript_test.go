@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,9 +18,7 @@ import (
 // model's and masked, and so are counts of prompts given as text.
 func TestTranscripts(t *testing.T) {
 	shared := os.Getenv("TIDEMARK_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
-	}
+	shared = cmp.Or(shared, "../../../shared")
 	folder := filepath.Join(shared, "traces", "vllm-cpu")
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("LEFT OUT: no real transcripts at %s; set TIDEMARK_SHARED", folder)

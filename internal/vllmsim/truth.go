@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -37,9 +38,7 @@ func (t *truth) noteWrite(now time.Duration, tokens int) {
 		return
 	}
 	t.last = now
-	if t.first == 0 {
-		t.first = now
-	}
+	t.first = cmp.Or(t.first, now)
 }
 
 func (s *Server) keepTruth(st *stream, isWhole bool) {

@@ -20,6 +20,14 @@ type Field = func(where string, node *Node) error
 // Fields read the values of a mapping by their keys.
 type Fields map[string]Field
 
+// ReadWith is Read for a mapping that must have some of the keys.
+func (f Fields) ReadWith(where string, node *Node, required ...string) error {
+	if err := f.Read(where, node); err != nil {
+		return err
+	}
+	return Require(where, Resolved(node), required...)
+}
+
 // Read calls the reader of each key that the mapping has. An unknown key and a key given twice are errors.
 func (f Fields) Read(where string, node *Node) error {
 	node = Resolved(node)

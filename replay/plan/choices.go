@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -41,12 +42,8 @@ func (c Choices) Played() time.Duration { return time.Duration(float64(c.Duratio
 // settled fills in defaults and refuses what cannot be meant.
 func (c Choices) settled() (Choices, error) {
 	c.Speed, c.Thin, c.Thicken = orOne(c.Speed), orOne(c.Thin), orOne(c.Thicken)
-	if c.Overlong == "" {
-		c.Overlong = "refuse"
-	}
-	if c.Mode == "" {
-		c.Mode = "open"
-	}
+	c.Overlong = cmp.Or(c.Overlong, "refuse")
+	c.Mode = cmp.Or(c.Mode, "open")
 	switch {
 	case !(c.Speed > 0) || math.IsInf(c.Speed, 0):
 		return c, fmt.Errorf("plan: speed %v: must be above 0", c.Speed)

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,9 +60,7 @@ func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) 
 			return nil, err
 		}
 		r.gap = firstAtZero(gaps)
-		if own == 0 {
-			own = 1 / mean
-		}
+		own = cmp.Or(own, 1/mean)
 	}
 	if len(a.Windows) == 0 {
 		if rate > 0 {

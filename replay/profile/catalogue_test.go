@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"os"
@@ -77,9 +78,7 @@ func TestArchetypesAreDrawnAsTheirFilesSay(t *testing.T) {
 		var c catalogued
 		must.Do(t, json.Unmarshal(content, &c))
 		p.Sessions = map[string]int64{"code-generation": 250}[name]
-		if p.Sessions == 0 {
-			p.Sessions = 2000
-		}
+		p.Sessions = cmp.Or(p.Sessions, 2000)
 		first, later, output, turns, think := talliesOf(t, p)
 		notes := strings.Join(made.Notes, "\n")
 		see := func(key string, of tally, m *moments) {

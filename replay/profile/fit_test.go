@@ -107,9 +107,7 @@ func TestFittedTraceComesBack(t *testing.T) {
 	if want := math.Sqrt(0.34) / 0.5; math.Abs(f.RatePerS-2) > 1e-9 || math.Abs(f.GapCV-want) > 1e-9 {
 		t.Errorf("rate %v, CV %v, want 2 and %v", f.RatePerS, f.GapCV, want)
 	}
-	if !strings.Contains(string(content), "median gap") || !strings.Contains(string(content), "  # 1.17: where it is higher") {
-		t.Errorf("nothing of the median and the CV of the trace:\n%s", content)
-	}
+	must.Say(t, string(content), "median gap", "  # 1.17: where it is higher")
 }
 
 func TestWhatCannotBeFitted(t *testing.T) {

@@ -49,10 +49,7 @@ func (p *Profile) read(root *yamlfile.Node) error {
 		"max_concurrency": yamlfile.Whole(&p.MaxConcurrency, 1, maxTokens),
 		"arrivals":        p.Arrivals.read,
 		"classes":         p.readClasses,
-	}.Read("", root)
-	if err == nil {
-		err = yamlfile.Require("", root, "schema", "name", "classes")
-	}
+	}.ReadWith("", root, "schema", "name", "classes")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -12,9 +13,7 @@ import (
 
 func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.Request) {
 	t.Helper()
-	if o.Until == 0 {
-		o.Until = 1000 * time.Hour
-	}
+	o.Until = cmp.Or(o.Until, 1000*time.Hour)
 	sequence := must.Get(Streams(streams, o))(t)
 	requests = must.All(sequence)(t)
 	return requests

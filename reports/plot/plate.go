@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -118,9 +119,7 @@ func (p Plate) sheet() (*sheet, error) {
 func (s *sheet) mark(g Grid, m Mark) {
 	places := g.places(m.Points)
 	alpha := m.Alpha
-	if alpha == 0 {
-		alpha = 1
-	}
+	alpha = cmp.Or(alpha, 1)
 	switch {
 	case m.Shape == Dotted:
 		s.circles(places, m.Width, m.Fill)

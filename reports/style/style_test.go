@@ -99,9 +99,7 @@ func TestContrast(t *testing.T) {
 // On the screen every size of type and every colour is one that the stylesheet names.
 func TestStylesheetKeepsToItsScales(t *testing.T) {
 	screen, paper, _ := strings.Cut(stylesheet(t), "@media print")
-	if !strings.Contains(paper, "size: A4") || !strings.Contains(paper, "counter(page)") || !strings.Contains(paper, "counter(pages)") {
-		t.Error("paper is not A4 with page x of y")
-	}
+	must.Say(t, paper, "size: A4", "counter(page)", "counter(pages)")
 	for _, size := range regexp.MustCompile(`font-size: ([^;]*);`).FindAllStringSubmatch(screen, -1) {
 		if !regexp.MustCompile(`^(var\(--t[1-7]\)|1em|\.875em|inherit|13px)$`).MatchString(size[1]) {
 			t.Errorf("font-size %s is not on the scale", size[1])

@@ -16,6 +16,7 @@ package week
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -129,9 +130,7 @@ func makePage(r *week.Report, o Options) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		if finding == "" {
-			finding = "There is nothing to draw"
-		}
+		finding = cmp.Or(finding, "There is nothing to draw")
 		s := section{ID: p.id, Name: p.name, Finding: finding}
 		if s.HTML, err = execute(templates, p.file, view); err != nil {
 			return nil, err

@@ -146,10 +146,7 @@ func parse(text []byte, folder string) (File, error) {
 		"server":   f.readServer,
 		"routing":  yamlfile.OneOf(&f.Routing, "turns", "least-loaded", "prefix"),
 		"capacity": yamlfile.OneOf(&f.Capacity, "auto", "rehearsed"),
-	}.Read("", root)
-	if err == nil {
-		err = yamlfile.Require("", root, "service", "time_zone", "deployment", "replicas", "slo")
-	}
+	}.ReadWith("", root, "service", "time_zone", "deployment", "replicas", "slo")
 	if err != nil {
 		return f, err
 	}
@@ -206,10 +203,7 @@ func (f *File) readTraffic(where string, node *yamlfile.Node) error {
 	}
 	err := yamlfile.Fields{
 		"source": yamlfile.Text(&t.Source), "model": yamlfile.Text(&t.Model), "class": yamlfile.Text(&t.Class), "covers": yamlfile.Text(&covers),
-	}.Read(where, node)
-	if err == nil {
-		err = yamlfile.Require(where, node, "source")
-	}
+	}.ReadWith(where, node, "source")
 	if err == nil && covers != "" {
 		t.Covers, t.From, t.Until, err = f.coverage(covers)
 		if err != nil {
@@ -325,10 +319,7 @@ func (f *File) readReplicas(where string, node *yamlfile.Node) error {
 	}
 	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		r, from := Replicas{}, ""
-		err := yamlfile.Fields{"from": yamlfile.Text(&from), "replicas": yamlfile.Whole(&r.Replicas, 0, mostReplicas)}.Read(where, node)
-		if err == nil {
-			err = yamlfile.Require(where, node, "from", "replicas")
-		}
+		err := yamlfile.Fields{"from": yamlfile.Text(&from), "replicas": yamlfile.Whole(&r.Replicas, 0, mostReplicas)}.ReadWith(where, node, "from", "replicas")
 		if err == nil {
 			if r.From, err = f.instant(from); err != nil {
 				err = yamlfile.Errorf(node, "%s.from: %w", where, err)
@@ -343,14 +334,10 @@ func (f *File) readReplicas(where string, node *yamlfile.Node) error {
 }
 
 func (f *File) readPrice(where string, node *yamlfile.Node) error {
-	err := yamlfile.Fields{
+	return yamlfile.Fields{
 		"usd_per_gpu_hour": yamlfile.Price(&f.Price.USDPerGPUHour),
 		"source":           yamlfile.Text(&f.Price.Source),
-	}.Read(where, node)
-	if err != nil {
-		return err
-	}
-	return yamlfile.Require(where, node, "usd_per_gpu_hour")
+	}.ReadWith(where, node, "usd_per_gpu_hour")
 }
 
 // ReplicasAt is how many replicas were paid for at an instant: before the first entry of a list as many as that one says.

@@ -74,13 +74,6 @@ func chosen(table analysis.Table, places ...int) (narrow analysis.Table) {
 	return narrow
 }
 
-func columns(names ...string) (table analysis.Table) {
-	for _, name := range names {
-		table.Columns = append(table.Columns, analysis.Column{Name: name})
-	}
-	return table
-}
-
 // margin says how far a value is from its bound: 8.10 % beyond, 15.0 % to spare. It is empty where the bound is 0.
 func margin(observed, atMost float64) string {
 	switch {

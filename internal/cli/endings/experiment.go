@@ -33,9 +33,7 @@ func Experiment(ctx context.Context, db *sql.DB, seriesID string, file experimen
 		return Text{}, fmt.Errorf("experiment %s: %w", file.Name, err)
 	}
 	variable := strings.Join(file.Varied(), "+")
-	if variable == "" {
-		variable = file.Variable
-	}
+	variable = cmp.Or(variable, file.Variable)
 	text := Text{Lead: hypothesis(file, levels)}
 	if file.SLO == "" {
 		text.Forms = plainForms(variable, levels)
@@ -299,7 +297,7 @@ func legend(levels []level) (notes []string) {
 
 // sloForms have a mark for each objective. The narrower name objectives by their numbers, and the narrowest leaves out what was observed.
 func sloForms(variable string, levels []level) []analysis.Table {
-	full, marksOnly := columns(variable, "req/s", "tok/s"), columns(variable)
+	full, marksOnly := answers.TableOf(variable, "req/s", "tok/s"), answers.TableOf(variable)
 	named := 0
 	for _, l := range levels {
 		for i := named; i < len(l.objectives); i++ {
@@ -368,7 +366,7 @@ func (l level) figure(column string) any {
 
 // plainForms are of an experiment without an SLO: latencies, and what was delivered.
 func plainForms(variable string, levels []level) []analysis.Table {
-	table := columns(variable, "req/s", "tok/s", "p50 TTFT from due", "p99", "p50 TPOT", "p99", "run")
+	table := answers.TableOf(variable, "req/s", "tok/s", "p50 TTFT from due", "p99", "p50 TPOT", "p99", "run")
 	for _, l := range levels {
 		time := func(column string) *float64 {
 			if seconds, is := l.figures[column].(float64); is {

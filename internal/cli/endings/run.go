@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/analysis/metric"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
@@ -71,7 +72,7 @@ where run_id = ?
 
 // runTable has the metrics that were measured. An objective stands in the row of its metric, and a further one in a row of its own.
 func runTable(quantiles map[string]map[float64]*float64, objectives []analysis.ObjectiveVerdict) analysis.Table {
-	table := columns("metric", "p50", "p95", "p99", "bound", "mark")
+	table := answers.TableOf("metric", "p50", "p95", "p99", "bound", "mark")
 	left := slices.Clone(objectives)
 	for _, name := range runMetrics {
 		values := quantiles[name+"_s"]

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
@@ -127,12 +128,7 @@ func (c *Call) Gap() {
 }
 
 // TableOf is a table without rows. Callers append rows with one cell per column.
-func TableOf(columns ...string) (table analysis.Table) {
-	for _, name := range columns {
-		table.Columns = append(table.Columns, analysis.Column{Name: name})
-	}
-	return table
-}
+func TableOf(columns ...string) analysis.Table { return answers.TableOf(columns...) }
 
 // RowOf is a row of a table by the names of its columns.
 type RowOf map[string]any

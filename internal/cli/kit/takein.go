@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,9 +29,7 @@ func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (Judged, e
 		return Judged{}, err
 	}
 	outcome := experiment.Outcome(verdict.Outcome)
-	if outcome == "" {
-		outcome = experiment.Measured
-	}
+	outcome = cmp.Or(outcome, experiment.Measured)
 	ending, err := endings.Run(ctx, w.DB(), verdict)
 	return Judged{outcome, verdict.FirstLine(), ending}, err
 }

@@ -3,6 +3,7 @@ package tables
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,12 +138,9 @@ func hasUnit(column string) bool {
 
 // isCode tells numbers that name something from numbers that count: 12,345 would be a strange id.
 func isCode(column string) bool {
-	for _, ending := range []string{"id", "seed", "hash", "fingerprint", "year", "port", "pid", "look", "line", "seq"} {
-		if column == ending || strings.HasSuffix(column, "_"+ending) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"id", "seed", "hash", "fingerprint", "year", "port", "pid", "look", "line", "seq"}, func(ending string) bool {
+		return column == ending || strings.HasSuffix(column, "_"+ending)
+	})
 }
 
 // exact is a value for a file or a pipe that nobody asked to be CSV.

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -246,9 +247,7 @@ func (s *Store) said(name string, err error) error {
 	answer := minio.ErrorResponse{}
 	if !errors.As(err, &answer) {
 		server := s.at.endpoint()
-		if server == "" {
-			server = amazon
-		}
+		server = cmp.Or(server, amazon)
 		return hint.Errorf("%s: %w", at, err).Hint("the server is %s, by $AWS_ENDPOINT_URL or the address; see whether it can be reached", server)
 	}
 	is := refusal{fmt.Sprintf("%s: the server says %s: %s", at, answer.Code, strings.TrimSuffix(answer.Message, ".")), answer}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -65,12 +66,9 @@ func openError(path string, err error) error {
 // other bytes than it wrote.
 func isDamaged(err error) bool {
 	text := err.Error()
-	for _, mark := range []string{"Corrupt database file", "Could not read enough bytes from file", "does not match stored checksum"} {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Corrupt database file", "Could not read enough bytes from file", "does not match stored checksum"}, func(mark string) bool {
+		return strings.Contains(text, mark)
+	})
 }
 
 // damaged says how to rebuild the warehouse: the runs and traces that it was
