@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"tidemark/internal/proof/must"
-	"tidemark/internal/proof/says"
 )
 
 const (
