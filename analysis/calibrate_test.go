@@ -42,8 +42,11 @@ func alteredCost(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, 
 	t.Helper()
 	change := func(by string) {
 		for name, factor := range truth {
-			warehousetest.Put(t, w, fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name))
+			statement := fmt.Sprintf("update seeds.constants set value = value %s %v where name = '%s'", by, factor, name)
+			must.Get(w.DB().Exec(statement))(t)
+			must.Do(t, warehousetest.ForgetKnown(w.DB(), statement))
 		}
+		must.Do(t, warehouse.KnowAgain(t.Context(), w.DB()))
 	}
 	change("*")
 	defer change("/")

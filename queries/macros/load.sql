@@ -350,9 +350,15 @@ with given as (
         of_l as l,
         load_batch.batch,
         load_batch.is_full,
-        load_batch.most_per_s,
-        case when l.is_static then macros.waves(d, l) end as waves
+        load_batch.most_per_s
     from macros.load_batch(of_d, of_l) as load_batch
+),
+
+waved as (
+    select
+        *,
+        case when l.is_static then macros.waves(d, l) end as waves
+    from given
 ),
 
 -- A static batch is not full of clients that come again: it is shared out to its waves.
@@ -362,7 +368,7 @@ settled as (
             case when l.is_static then l.clients / waves else batch end as batch,
             case when l.is_static then waves > 1 else is_full end as is_full
         )
-    from given
+    from waved
 ),
 
 running as (

@@ -139,7 +139,8 @@ func (c *Call) Calculator(use func(context.Context, *warehouse.Warehouse) error)
 	path := c.Warehouse
 	_, err := os.Stat(path)
 	if err == nil {
-		return c.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
+		// Closed at its end: a verb that sends takes its run in afterwards.
+		return c.WithWarehouse(c.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			if err := w.OneThread(ctx); err != nil {
 				return err
 			}
