@@ -31,9 +31,13 @@ select * from warehouse.constants;
 -- The deployments that have a calibration, each as macros.deployment_key names it.
 --   select count(*) as deployments from macros.calibrated()
 create macro macros.calibrated() as table
-select distinct constants.deployment
-from warehouse.constants
-where constants.deployment is not null;
+select distinct
+    macros.deployment_key(
+        calibrations.gpu, calibrations.model,
+        calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
+        calibrations.weight_format, calibrations.kv_format, calibrations.engine
+    ) as deployment
+from raw.calibrations;
 
 -- How far a row of macros.constants is from a deployment: what says more about
 -- the engine is nearer, then the version, then the GPU, then the format.
