@@ -227,8 +227,13 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 		if flag := f.GivenOf(&f.Call, "request-rate", "class"); flag != "" {
 			return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 		}
+		isClosed := f.maxConcurrency > 0 || run.MaxConcurrency > 0 && f.RequestRate == 0
+		window, err := f.WindowLength(name, isClosed, f.window)
+		if err != nil {
+			return err
+		}
 		return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
-			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, window: f.window, clients: run.MaxConcurrency})
+			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, window: window, clients: run.MaxConcurrency})
 		})
 	}
 	path, drop, err := f.PlanFor(name, nil)

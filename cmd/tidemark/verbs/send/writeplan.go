@@ -43,6 +43,7 @@ type Planning struct {
 	kit.Choices
 }
 
+// aSecond refuses less than a second.
 func aSecond(flag string) func(*cli.Context, time.Duration) error {
 	return kit.Fits(flag, "at least 1s", func(d time.Duration) bool { return d >= time.Second })
 }
