@@ -9,7 +9,8 @@ import (
 )
 
 // Stream asks a user's SQL, which must be one statement that only reads. Everything else is refused, also statements that would write files.
-// Rows are handed out one by one while DuckDB produces them, so that memory does not grow with the answer. start is called once before the first row. The slice given to row is reused for the next row.
+// Rows are handed out one by one while DuckDB produces them, so that memory does not grow with the answer. start is called once before the first
+// row. The slice given to row is reused for the next row.
 func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) error, row func([]any) error) error {
 	query = Meant(query)
 	connection, err := db.Conn(ctx)

@@ -246,8 +246,7 @@ func (s *Store) said(name string, err error) error {
 	}
 	answer := minio.ErrorResponse{}
 	if !errors.As(err, &answer) {
-		server := s.at.endpoint()
-		server = cmp.Or(server, amazon)
+		server := cmp.Or(s.at.endpoint(), amazon)
 		return hint.Errorf("%s: %w", at, err).Hint("the server is %s, by $AWS_ENDPOINT_URL or the address; see whether it can be reached", server)
 	}
 	is := refusal{fmt.Sprintf("%s: the server says %s: %s", at, answer.Code, strings.TrimSuffix(answer.Message, ".")), answer}

@@ -10,9 +10,8 @@ import (
 )
 
 // What is known of GPUs, models, constants and kernels: the tables of queries/warehouse hold what macros would otherwise work out of seeds and
-// of what was taken in for each question. That takes DuckDB little time to do and much to plan, because the macros that a prediction asks name each other many
-// times. The tables change only with the program, and where GPUs, models,
-// calibrations or kernel times are taken in or forgotten.
+// of what was taken in, for each question. That takes DuckDB little time to do and much to plan, because the macros that a prediction asks name
+// each other many times. The tables change only with the program, and where GPUs, models, calibrations or kernel times are taken in or forgotten.
 
 // knownQuery is a fingerprint of the data, other than seeds, that these tables are worked out from. A source that was purged may leave its number
 // to another file, whose times are told by its sha256 alone.
