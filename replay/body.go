@@ -38,6 +38,15 @@ func (s Settings) mayEndEarly() bool {
 	return isSaid && string(value) != "true"
 }
 
+// endingEarly is the body with which it may.
+func (s Settings) endingEarly() json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	maps.Copy(fields, bodyFields(s.Body))
+	fields["ignore_eos"] = json.RawMessage("false")
+	body, _ := json.Marshal(fields) // raw messages that have been read
+	return body
+}
+
 // checkBody refuses what is not a JSON object, and the fields that are the replay's own.
 func (s Settings) checkBody() error {
 	if s.Body == nil {

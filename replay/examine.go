@@ -103,8 +103,7 @@ func (e *examination) do(ctx context.Context, planned *plan.Plan, folder string)
 	e.known(server)
 	e.oneServer(ctx, server)
 	e.load(ctx)
-	e.fields(ctx, server)
-	e.answers(ctx, planned, folder)
+	e.answers(ctx, planned, folder, e.fields(ctx, server))
 }
 
 // whatFailed is the check that the first questions failed at.
@@ -204,8 +203,8 @@ func shared(running, waiting int64) string {
 }
 
 // fields sends fields of a load with values of a wrong type: a server that knows a field refuses them, one that does not know it, or
-// whose gateway takes it out, answers.
-func (e *examination) fields(ctx context.Context, server Server) {
+// whose gateway takes it out, answers. It tells whether answers may be short by that.
+func (e *examination) fields(ctx context.Context, server Server) (mayBeShort bool) {
 	names := []string{"ignore_eos"}
 	if server.engine.Fields.MinTokens {
 		names = append(names, "min_tokens")
@@ -234,6 +233,7 @@ func (e *examination) fields(ctx context.Context, server Server) {
 	case len(heeded) > 0:
 		e.say(host.Good, "fields", strings.Join(heeded, " and ")+": heeded", "")
 	}
+	return len(ignored) > 0
 }
 
 // answered is a small request that is over.
@@ -242,11 +242,15 @@ type answered struct {
 	gaps []time.Duration
 }
 
-// answers sends a few small requests, one after the other, and looks at how their tokens come.
-func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder string) {
+// answers sends a few small requests, one after the other, and looks at how their tokens come. That they are shorter than asked is no
+// second fault where they may be.
+func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder string, mayBeShort bool) {
 	s := e.Settings
 	s.Mode, s.MaxConcurrency, s.MetricsURLs, s.SLO, s.DrainTimeout, s.WarmUp = schedule.Closed, 1, []string{noMetrics}, nil, 0, 0
 	s.History, s.Tell, s.Progress = historyPlanned, nil, nil
+	if mayBeShort {
+		s.Body = s.endingEarly()
+	}
 	var seen sync.Mutex
 	var over []answered
 	s.Watch = func(w Watched) {
@@ -274,23 +278,27 @@ func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder st
 		return
 	}
 	// A proxy that buffers does so with each of them, and a client that stands still with one.
-	best := slices.MinFunc(good, func(a, b answered) int { return cmp.Compare(cameTogether(a), cameTogether(b)) })
-	answer := fmt.Sprintf("of %d tokens: the first after %.3g ms, the last after %.3g ms", smallAnswer, 1e3*(best.First-best.Sent).Seconds(), 1e3*(best.Last-best.Sent).Seconds())
-	if together := cameTogether(best); together > len(best.gaps)/2 || len(best.gaps) == 0 {
-		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %d of %d chunks came at once with another: something on the way buffers them", answer, together+1, len(best.gaps)+1),
+	best := slices.MinFunc(good, func(a, b answered) int { return cmp.Compare(a.together(), b.together()) })
+	answer := fmt.Sprintf("of %d tokens: the first after %.3g ms, the last after %.3g ms", best.Tokens, 1e3*(best.First-best.Sent).Seconds(), 1e3*(best.Last-best.Sent).Seconds())
+	if best.together() > 0.5 {
+		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %.0f %% of their chunks came at once with another: something on the way buffers them", answer, 100*best.together()),
 			"send to the server itself, or switch buffering off in the proxy (nginx: proxy_buffering off): time per token is the proxy's otherwise")
 		return
 	}
 	e.say(host.Good, "streams", "answers "+answer, "")
 }
 
-// cameTogether counts the chunks of an answer that came at the instant of the one before: within a fiftieth of the answer's time,
-// where an even stream has a thirtieth between two.
-func cameTogether(w answered) (n int) {
+// together is the share of an answer's chunks that came at the instant of the one before: within a fiftieth of the answer's time, where
+// an even stream has a thirtieth between two. Of an answer in one chunk it is all.
+func (w answered) together() float64 {
+	if len(w.gaps) == 0 {
+		return 1
+	}
+	n := 0
 	for _, gap := range w.gaps {
 		if gap < (w.Last-w.Sent)/50 {
 			n++
 		}
 	}
-	return n
+	return float64(n) / float64(len(w.gaps))
 }

@@ -84,6 +84,7 @@ func TestDoctorFindsEachPlantedFault(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must.Do(t, os.WriteFile("text.duckdb", []byte("not a warehouse"), 0o600))
 	unchanged := func(*vllmsim.Config) {}
+	endsEarly := func(c *vllmsim.Config) { c.EndOfText = 0.05 } // of 32 tokens, where nothing forbids it
 	server := aServer(t, unchanged)
 	nobody := "http://127.0.0.1:1"
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success","data":[]}`) }))
@@ -122,7 +123,7 @@ func TestDoctorFindsEachPlantedFault(t *testing.T) {
 		{name: "two servers of other lengths", args: []string{"--base-url", inTurn(t, server, aServer(t, func(c *vllmsim.Config) { c.MaxModelLen = 8192 }))}, want: "fault server     one server   asked twice", says: "address of each server", code: 1},
 		{name: "no metrics", args: []string{"--base-url", inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/metrics", "/nothing", 1) }, nil)}, want: "note  server     metrics      no metrics", says: "--metrics-url"},
 		{name: "others' requests", args: []string{"--base-url", inUse(t)}, want: "fault server     shared       the server runs 1 requests", says: "none of them ours", code: 1},
-		{name: "a gateway that drops fields", args: []string{"--base-url", inFront(t, server, withoutFields, nil)}, want: "fault server     fields       ignore_eos and min_tokens: not", says: "gateway", code: 1},
+		{name: "a gateway that drops fields", args: []string{"--base-url", inFront(t, aServer(t, endsEarly), withoutFields, nil)}, want: "fault server     fields       ignore_eos and min_tokens: not", says: "gateway", code: 1},
 		{name: "a proxy that buffers", args: []string{"--base-url", inFront(t, server, asItIs, buffered)}, want: "fault server     streams", says: "proxy_buffering off", code: 1},
 		{name: "a server that fails", args: []string{"--base-url", inFront(t, server, func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, "/completions", "/nothing", 1) }, nil)}, want: "fault server     answers      3 of 3 small requests failed: http_404", says: "mend this first", code: 1},
 		{name: "no Prometheus", args: []string{"--prometheus", nobody}, want: "fault prometheus series", says: "cannot be reached", code: 1},
