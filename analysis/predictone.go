@@ -214,6 +214,7 @@ select
             and case d.gpu_kinship when 'same_family' then near.family = own.family else near.vendor = own.vendor end
     ) as measured_kin,
     d.defaults_from,
+    d.constants_version,
     macros.newest_fitted(d.engine) as newest_fitted,
     d.has_whole_prompts,
     d.is_async,

@@ -21,7 +21,7 @@ with given as (
 used as (
     select
         d,
-        coalesce(d.engine_version, macros.newest_fitted(d.engine)) as engine_version,
+        d.constants_version as engine_version,
         unnest([
             {'seq': 1, 'name': 'weight_bandwidth_ratio', 'format': d.weight_format, 'is_used': d.packed_bytes > 0},
             {'seq': 2, 'name': 'weight_bandwidth_ratio', 'format': 'bf16', 'is_used': d.weight_format <> 'bf16'},

@@ -28,16 +28,18 @@ create macro macros.version_number(version) as
 create macro macros.constants() as table
 select * from warehouse.constants;
 
--- The deployments that have a calibration, each as macros.deployment_key names it.
---   select count(*) as deployments from macros.calibrated()
+-- The deployments that have a calibration, each as macros.deployment_key names it, and the newest version that one was made under.
+--   select count(*) as deployments, count(engine_version) as of_a_version from macros.calibrated()
 create macro macros.calibrated() as table
-select distinct
+select
     macros.deployment_key(
         calibrations.gpu, calibrations.model,
         calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
         calibrations.weight_format, calibrations.kv_format, calibrations.engine
-    ) as deployment
-from raw.calibrations;
+    ) as deployment,
+    max_by(calibrations.engine_version, macros.version_number(calibrations.engine_version)) as engine_version
+from raw.calibrations
+group by all;
 
 -- How far a row of macros.constants is from a deployment: what says more about
 -- the engine is nearer, then the version, then the GPU, then the format.

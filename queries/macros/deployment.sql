@@ -22,7 +22,8 @@
 --   quantization             weight format in seeds.formats
 --   kv_cache_dtype           KV cache format in seeds.formats
 --   compute_dtype            what multiplies the weights: bf16, fp8 or fp4
---   engine, engine_version   for the constants; vLLM of no version is the newest that constants were fitted to
+--   engine, engine_version   for the constants; one that is not said is the newest that this deployment
+--                            was calibrated under; else vLLM is of the newest that constants were fitted to
 --   max_num_seqs             sequences that one replica runs at once
 --   max_num_batched_tokens   tokens of one engine step
 --   max_model_len            longest request, tokens
@@ -223,7 +224,7 @@ parameters as (
         dp,
         ep,
         engine,
-        engine_version,
+        coalesce(nullif(fields.engine_version, ''), calibrated.engine_version, named.engine_version) as engine_version,
         {'format': weight.format} as weight,
         {'format': kv.format, 'kv_bytes': kv.kv_bytes} as kv,
         compute,
@@ -242,15 +243,19 @@ parameters as (
         -- Experts are whole on their GPU, or cut in as many pieces.
         tp * case when ep > 1 then dp else 1 end / ep as expert_pieces,
         case when ep > 1 then dp else 1 end as expert_tokens_ratio,
-        macros.deployment_key(gpu.gpu, model.model, tp::bigint, ep::bigint, dp::bigint, weight.format, kv.format, engine) as deployment_key,
+        calibrated.deployment as calibrated_deployment,
         least(nullif(fields.max_model_len, 0), model.max_context_tokens) as context_tokens
     from named
+    left join macros.calibrated() as calibrated
+        on calibrated.deployment = macros.deployment_key(
+            gpu.gpu, model.model, tp::bigint, ep::bigint, dp::bigint, weight.format, kv.format, engine
+        )
 ),
 
 -- What is looked up for each, as questions that many may share.
 parts as (
     select
-        * exclude (deployment_key, attention, mlp),
+        * exclude (calibrated_deployment, attention, mlp),
         case when is_attention_plain then attention else 0 end as plain_attention,
         case when is_attention_plain then 0 else attention end as packed_attention,
         case when is_mlp_plain then mlp else 0 end as plain_mlp,
@@ -258,7 +263,7 @@ parts as (
         {'engine': engine, 'version': engine_version, 'gpu': gpu.gpu, 'memory_bytes': gpu.memory_bytes, 'context_tokens': context_tokens} as defaults_question,
         {
             'gpu': gpu.gpu, 'engine': engine, 'version': engine_version,
-            'deployment': case when deployment_key in (select calibrated.deployment from macros.calibrated() as calibrated) then deployment_key end,
+            'deployment': calibrated_deployment,
             'architecture': model.architecture, 'weight': weight.format, 'kv': kv.format, 'compute': compute,
             'is_version_said': fields.engine_version is not null
         } as constants_question,
@@ -482,6 +487,7 @@ made as (
             'kv_format': kv.format,
             'engine': engine,
             'engine_version': fields.engine_version,
+            'constants_version': engine_version, -- whose constants are asked for
             'max_num_seqs': coalesce(fields.max_num_seqs, default_seqs, value_of['max_num_seqs bf16'])::bigint,
             'max_num_batched_tokens': coalesce(
                 fields.max_num_batched_tokens, default_batched_tokens,

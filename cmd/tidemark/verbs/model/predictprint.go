@@ -350,10 +350,13 @@ func (f *predictFlags) defaultsTable(a analysis.Argument) analysis.Table {
 	add(unsaid("tensor-parallel-size"), "tensor parallel", fmt.Sprint(max(p.TensorParallelSize, 1)), "one GPU unless said")
 	add(unsaid("engine"), "engine", p.Engine, "vllm unless said")
 	add(row.Number("engine_constants") == 0, "constants", "any engine's", "there are none of "+p.Engine)
-	if version := row.Text("newest_fitted"); version != "" {
-		add(unsaid("engine-version"), "engine version", version, "the newest that constants were fitted to")
-	} else {
+	switch version := row.Text("constants_version"); version {
+	case "":
 		add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
+	case row.Text("newest_fitted"):
+		add(unsaid("engine-version"), "engine version", version, "the newest that constants were fitted to")
+	default:
+		add(unsaid("engine-version"), "engine version", version, "the newest that this deployment was calibrated under")
 	}
 	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), limitsFrom(row))
 	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), limitsFrom(row))
