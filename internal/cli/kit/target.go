@@ -9,14 +9,18 @@ package kit
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/replay"
 	"tidemark/replay/engines"
@@ -27,6 +31,7 @@ import (
 type Target struct {
 	To                                      replay.Settings // what needs no reading
 	BaseURLs, Routes, Models                cli.StringSlice
+	classFiles                              cli.StringSlice
 	Headers, MetricsURLs                    cli.StringSlice
 	SLO, Body, APIKeyFile, HeaderFile, Runs string // files, and the folder of the runs
 	maxFailures                             float64
@@ -38,6 +43,7 @@ func (t *Target) Flags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "base-url", Usage: "the server, as `http://host:port`; again for each replica, which take turns", Destination: &t.BaseURLs},
 		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`", Destination: &t.Routes},
 		&cli.StringSliceFlag{Name: "class-model", Usage: "a class asks for a model of its own, as `CLASS=NAME`", Destination: &t.Models},
+		&cli.StringSliceFlag{Name: "class-environment", Usage: "what the model of a class runs on, as `CLASS=FILE` of JSON like that of --environment", Destination: &t.classFiles},
 		&cli.StringFlag{Name: "replica-header", Usage: "the header `NAME` in which a router says which replica answered", Destination: &t.To.ReplicaHeader},
 		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions", Destination: &t.To.Endpoint},
 		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves", Destination: &t.To.Model},
@@ -115,6 +121,9 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 	if settings.Models, err = ByClass("class-model", "llama", t.Models.Value()); err != nil {
 		return settings, err
 	}
+	if settings.Environments, err = t.environments(c.Verb, settings); err != nil {
+		return settings, err
+	}
 	if settings.SLO, err = SLOOf(t.SLO); err != nil {
 		return settings, err
 	}
@@ -122,6 +131,33 @@ func (t *Target) Settings(c *Call, mode, engine string) (settings replay.Setting
 		return settings, err
 	}
 	return settings, hint.AsMisuse(settings.Check())
+}
+
+// environments reads what the models that classes ask for run on, by model.
+func (t *Target) environments(verb string, settings replay.Settings) (map[string]*deployment.Deployment, error) {
+	files, err := ByClass("class-environment", "h200.json", t.classFiles.Value())
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*deployment.Deployment{}
+	for _, class := range slices.Sorted(maps.Keys(files)) {
+		model := settings.Models[class]
+		switch {
+		case model == "":
+			return nil, hint.Misuse("%s: --class-environment: class %q asks for no model of its own", verb, class).Hint("name it with --class-model %s=NAME", class)
+		case model == settings.Model:
+			return nil, hint.Misuse("%s: --class-environment: class %q asks for %s, as --model does", verb, class, model).Hint("say what that model runs on with --environment %s", files[class])
+		}
+		d, err := EnvironmentFile(files[class])
+		if err != nil {
+			return nil, fmt.Errorf("environment %s: %w", files[class], err)
+		}
+		if other := found[model]; other != nil && *other != d {
+			return nil, hint.Misuse("%s: --class-environment: two classes ask for %s, and it is said to run on different things", verb, model).Hint("name it once: each model has one deployment")
+		}
+		found[model] = &d
+	}
+	return found, nil
 }
 
 // ByClass reads CLASS=VALUE of a flag. A class has one value.

@@ -71,7 +71,7 @@ func newSearch(f *capacityFlags, what string) (*search, error) {
 }
 
 // ofServers are flags that a rehearsal has no use for.
-var ofServers = []string{"route", "class-model", "replica-header", "endpoint", "body", "drain-timeout", "api-key-file", "header", "header-file", "metrics-url", "max-failures", "max-lateness",
+var ofServers = []string{"route", "class-model", "class-environment", "replica-header", "endpoint", "body", "drain-timeout", "api-key-file", "header", "header-file", "metrics-url", "max-failures", "max-lateness",
 	"max-stall", "first-byte-timeout", "between-bytes-timeout", "vocab-size", "before", "calibrate", "no-confirm", "fresh", "watch", "watch-port"}
 
 // check refuses flags that contradict each other, and gives the precision as a share.

@@ -40,7 +40,7 @@ var Machine = host.Examine
 
 func DoctorCommand() *cli.Command {
 	f := &doctorFlags{}
-	notAsked := []string{"route", "body", "max-concurrency", "history", "cache", "drain-timeout", "slo", "max-failures", "max-lateness", "max-stall", "warm-up", "on-dead",
+	notAsked := []string{"route", "class-environment", "body", "max-concurrency", "history", "cache", "drain-timeout", "slo", "max-failures", "max-lateness", "max-stall", "warm-up", "on-dead",
 		"name", "note", "vocab-size", "between-bytes-timeout"}
 	return &cli.Command{
 		Name:  "doctor",

@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,7 +39,6 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/watch"
-	"tidemark/internal/deployment"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
@@ -56,7 +54,6 @@ type replayFlags struct {
 	kit.Target
 	kit.Deployment
 	watching
-	classFiles            cli.StringSlice // what the models of classes run on
 	steps, shard, startAt string
 }
 
@@ -82,7 +79,6 @@ Example:
 		Flags: f.WarehouseFlags(slices.Concat(choices, f.Target.Flags(), []cli.Flag{
 			&cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between", Destination: &f.steps},
 			&cli.StringFlag{Name: "routing", Usage: "several --base-url share it in `turns`, sessions staying together; by least-loaded, or by prefix", Value: rehearsal.Turns, Destination: &f.To.Routing, Action: kit.OneOf("routing", rehearsal.Routings...)},
-			&cli.StringSliceFlag{Name: "class-environment", Usage: "what the model of a class runs on, as `CLASS=FILE` of JSON like that of --environment", Destination: &f.classFiles},
 			&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex, Destination: &f.shard},
 			&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards", Destination: &f.startAt},
 		}, f.watching.flags(), f.ServedFlags(choices...))...),
@@ -182,38 +178,7 @@ func (f *replayFlags) settings(what string) (replay.Settings, error) {
 		return replay.Settings{}, err
 	}
 	f.Said.MaxModelLen = f.MaxModelLen
-	settings, err := f.Settings(&f.Call, f.Mode, f.Said.Engine)
-	if err == nil {
-		settings.Environments, err = f.environments(settings)
-	}
-	return settings, err
-}
-
-// environments reads what the models that classes ask for run on, by model.
-func (f *replayFlags) environments(settings replay.Settings) (map[string]*deployment.Deployment, error) {
-	files, err := kit.ByClass("class-environment", "h200.json", f.classFiles.Value())
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]*deployment.Deployment{}
-	for _, class := range slices.Sorted(maps.Keys(files)) {
-		model := settings.Models[class]
-		switch {
-		case model == "":
-			return nil, hint.Misuse("replay: --class-environment: class %q asks for no model of its own", class).Hint("name it with --class-model %s=NAME", class)
-		case model == settings.Model:
-			return nil, hint.Misuse("replay: --class-environment: class %q asks for %s, as --model does", class, model).Hint("say what that model runs on with --environment %s", files[class])
-		}
-		d, err := kit.EnvironmentFile(files[class])
-		if err != nil {
-			return nil, fmt.Errorf("environment %s: %w", files[class], err)
-		}
-		if other := found[model]; other != nil && *other != d {
-			return nil, hint.Misuse("replay: --class-environment: two classes ask for %s, and it is said to run on different things", model).Hint("name it once: each model has one deployment")
-		}
-		found[model] = &d
-	}
-	return found, nil
+	return f.Settings(&f.Call, f.Mode, f.Said.Engine)
 }
 
 // setConcurrency uses the concurrency that a profile or a plan is meant for, unless

@@ -76,7 +76,7 @@ Example:
 
 // sendingFlags are how requests are sent, where a file says to whom and what.
 func (f *capacityFlags) sendingFlags() []cli.Flag {
-	return kit.Without(f.Target.Flags(), "base-url", "route", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
+	return kit.Without(f.Target.Flags(), "base-url", "route", "class-environment", "model", "max-concurrency", "history", "cache", "body", "warm-up", "slo", "name", "note", "on-dead")
 }
 
 func (f *tuneFlags) run() error {
