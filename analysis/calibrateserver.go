@@ -364,7 +364,7 @@ func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 					rest := (front.Admission + front.Send + front.SendToken).Seconds()
 					value = func(at float64) float64 { return f.cost.frontend.Way.Seconds()*math.Exp(at) + rest }
 				}
-				c.Value, c.Low, c.High = value(dot(way, f.at)), value(f.ends[i][0]), value(f.ends[i][1])
+				c.Value, c.Low, c.High = value(stat.Dot(way, f.at)), value(f.ends[i][0]), value(f.ends[i][1])
 			default:
 				c.Held = toldNothing
 			}

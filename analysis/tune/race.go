@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis/capacity"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -157,17 +158,10 @@ func (s standing) with(a *capacity.Answer) standing {
 	case a.Outcome == capacity.NotPossible || a.Outcome == capacity.BelowMin:
 		s.high = 0
 	case a.Outcome != capacity.Invalid:
-		s.low, s.high = orElse(a.RateLowPerS, 0), orElse(a.RateHighPerS, math.Inf(1))
-		s.rate = orElse(a.RatePerS, s.low)
+		s.low, s.high = maybe.Or(a.RateLowPerS, 0), maybe.Or(a.RateHighPerS, math.Inf(1))
+		s.rate = maybe.Or(a.RatePerS, s.low)
 	}
 	return s
-}
-
-func orElse(v *float64, without float64) float64 {
-	if v == nil {
-		return without
-	}
-	return *v
 }
 
 // beats says that a is better than b in every objective: surely, by a's worse end and b's better one, or by their middles.

@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -424,9 +425,9 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			}
 		}
 		cells = append(cells,
-			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
-			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
-			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
+			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, maybe.Cell(row.measuredTPOT),
+			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, maybe.Cell(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), maybe.Cell(o.USDPerHour), maybe.Cell(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration))
 		cells = append(cells, headOfLineCells(row.headOfLine)...)
 		cells = append(cells, kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)
