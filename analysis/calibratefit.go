@@ -382,9 +382,6 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 	return true, nil
 }
 
-// fitted are the costs with the constants where they are now.
-func (f *serverFit) fitted() StepCost { return f.costAt(f.at) }
-
 func (f *serverFit) costAt(at []float64) StepCost {
 	cost := f.cost
 	for a, i := range f.free {

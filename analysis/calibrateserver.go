@@ -338,7 +338,7 @@ const toldNothing = "these runs tell no more of it than was known"
 
 // constants are the fitted ones, with 90 % intervals. One that the runs tell no more of than its prior did keeps its value.
 func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
-	fitted := f.fitted()
+	fitted := f.costAt(f.at)
 	for i, of := range serverConstants {
 		if of.name == "" {
 			continue

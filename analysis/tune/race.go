@@ -148,8 +148,6 @@ func (c Candidate) Key() string { return cmp.Or(strings.Join(c.Flags(), " "), "d
 // standing is a rate with its 90 % interval, requests/s, and what an hour costs; 0: not known.
 type standing struct{ low, rate, high, usd float64 }
 
-func standingOf(r Row) standing { return standing{usd: r.USDPerHour}.with(r.Full) }
-
 // with reads an answer. What is not bounded there is not bounded here.
 func (s standing) with(a *capacity.Answer) standing {
 	s.high = math.Inf(1)
@@ -487,7 +485,7 @@ func (r *Race) Finish() []Finisher {
 	rows := make([]Row, len(started))
 	finishers := make([]Finisher, len(started))
 	for i, e := range started {
-		before, now := standingOf(e), r.standing(e)
+		before, now := standing{usd: e.USDPerHour}.with(e.Full), r.standing(e)
 		f := Finisher{Expected: Expected{before.rate, before.low, before.high, e.USDPerMillion}, Low: now.low, Rate: now.rate, High: now.high, Rejected: r.rejects(e)}
 		rows[i] = Row{Candidate: e.Candidate, Class: e.Class, Short: e.Short, USDPerHour: e.USDPerHour, RatePerS: now.rate}
 		for _, t := range r.Tries {

@@ -171,9 +171,6 @@ func OrNull[T comparable](value T) any {
 func Gigabytes(bytes float64) string { return show.Figures(bytes / 1e9) }
 func Gibibytes(bytes float64) string { return show.Figures(bytes / (1 << 30)) }
 
-// Whole writes a count of tokens, requests or GPUs in full.
-func Whole(n float64) string { return show.Count(n) }
-
 // Tenths writes a count that is a mean, with one decimal place.
 func Tenths(n float64) string {
 	before, after, _ := strings.Cut(strconv.FormatFloat(n, 'f', 1, 64), ".")
