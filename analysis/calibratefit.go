@@ -11,6 +11,7 @@ import (
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/parallel"
+	"tidemark/internal/stat"
 )
 
 // serverFit is a fit of serverConstants to runs. at has the logarithm of each free constant over its prior.
@@ -293,16 +294,9 @@ func (f *serverFit) step(slopes [][]float64, damping float64) ([]float64, error)
 func times(matrix [][]float64, vector []float64) []float64 {
 	product := make([]float64, len(vector))
 	for a := range product {
-		product[a] = dot(matrix[a], vector)
+		product[a] = stat.Dot(matrix[a], vector)
 	}
 	return product
-}
-
-func dot(a, b []float64) (sum float64) {
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
 }
 
 // strain is how many times as far as their priors let expect the constants went, 1 at least. Then the priors are too near by so much, and what they
@@ -344,7 +338,7 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 	err = parallel.Do(len(f.known), func(n int) error {
 		way := f.way(f.known[n])
 		along := times(f.covariance, way)
-		deviation := math.Sqrt(dot(way, along))
+		deviation := math.Sqrt(stat.Dot(way, along))
 		if deviation == 0 {
 			return nil
 		}
@@ -356,7 +350,7 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 		furthest := far * max(1, math.Sqrt(prior)/deviation)
 		for side, sign := range []float64{-1, 1} {
 			for away := far; ; away = min(1.5*away, furthest) {
-				ends[n][side] = dot(way, f.at) + sign*away*deviation
+				ends[n][side] = stat.Dot(way, f.at) + sign*away*deviation
 				at := slices.Clone(f.at)
 				for a := range at {
 					at[a] += sign * away * along[a] / deviation
@@ -387,9 +381,6 @@ func (f *serverFit) probe(ctx context.Context) (better bool, err error) {
 	f.at, f.after = one.at, one.residuals
 	return true, nil
 }
-
-// fitted are the costs with the constants where they are now.
-func (f *serverFit) fitted() StepCost { return f.costAt(f.at) }
 
 func (f *serverFit) costAt(at []float64) StepCost {
 	cost := f.cost

@@ -34,8 +34,6 @@ type corner struct {
 	takes         time.Duration
 }
 
-func (c corner) class() string { return fmt.Sprintf("%d of %d", c.batch, c.prompt) }
-
 // CalibrationPlan lists the requests, in order of due time, and how long they take by the model.
 func (c StepCost) CalibrationPlan(ctx context.Context, longest time.Duration) ([]plan.Request, time.Duration, error) {
 	corners, err := c.corners(ctx)
@@ -63,7 +61,7 @@ func (c StepCost) CalibrationPlan(ctx context.Context, longest time.Duration) ([
 		for range one.times {
 			for i := range one.batch {
 				due := at + burstLasts*time.Duration(i)/time.Duration(one.batch)
-				requests = append(requests, plan.Request{Seq: int64(len(requests)), Due: due, InputTokens: one.prompt, OutputTokens: calibrationAnswer, Class: one.class()})
+				requests = append(requests, plan.Request{Seq: int64(len(requests)), Due: due, InputTokens: one.prompt, OutputTokens: calibrationAnswer, Class: fmt.Sprintf("%d of %d", one.batch, one.prompt)})
 			}
 			at += one.takes
 		}

@@ -338,7 +338,7 @@ const toldNothing = "these runs tell no more of it than was known"
 
 // constants are the fitted ones, with 90 % intervals. One that the runs tell no more of than its prior did keeps its value.
 func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
-	fitted := f.fitted()
+	fitted := f.costAt(f.at)
 	for i, of := range serverConstants {
 		if of.name == "" {
 			continue
@@ -364,7 +364,7 @@ func (f *serverFit) constants(read calibrated) (all []CalibratedConstant) {
 					rest := (front.Admission + front.Send + front.SendToken).Seconds()
 					value = func(at float64) float64 { return f.cost.frontend.Way.Seconds()*math.Exp(at) + rest }
 				}
-				c.Value, c.Low, c.High = value(dot(way, f.at)), value(f.ends[i][0]), value(f.ends[i][1])
+				c.Value, c.Low, c.High = value(stat.Dot(way, f.at)), value(f.ends[i][0]), value(f.ends[i][1])
 			default:
 				c.Held = toldNothing
 			}

@@ -128,7 +128,7 @@ func predict(ctx context.Context, db *sql.DB, points []Point, known *deploymentR
 	var deployments []askedDeployment
 	for i, p := range points {
 		if err := errors.Join(p.Deployment.Check(), p.Load.Check()); err != nil {
-			predictions[i] = nothing(oneLine(err))
+			predictions[i] = nothing(strings.ReplaceAll(err.Error(), "\n", "; ")) // a cell of a table holds one line
 			continue
 		}
 		key := fmt.Sprint(p.Deployment, p.Constants)
@@ -195,9 +195,6 @@ func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) 
 	}
 	return whys, nil
 }
-
-// oneLine joins the lines of several errors, because a cell of a table holds one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // atOnce is how many deployments are resolved together, and how many points are predicted together. However long the table is, a part then
 // takes some 300 MB; and the time that DuckDB plans it, as long as a thousand rows take, is spent once for many.

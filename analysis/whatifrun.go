@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"time"
 
 	"tidemark/internal/deployment"
@@ -147,9 +146,4 @@ where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurr
 	}
 	t.MaxConcurrency, t.Invalid = int(concurrency.Int64), invalid.String
 	return nil
-}
-
-// All yields the requests.
-func (t RunTraffic) All() iter.Seq2[plan.Request, error] {
-	return plan.Each(t.Requests)
 }

@@ -44,10 +44,6 @@ const (
 	noPlace   = -1
 )
 
-func newReuse() *reuse {
-	return &reuse{numbers: map[uint64]int32{}, line: make([]int32, 1<<10)}
-}
-
 // prompt counts one request's blocks, and uses them.
 func (r *reuse) prompt(blocks []uint64) {
 	furthest := 0
@@ -172,7 +168,7 @@ func insertDistances(ctx context.Context, tx *warehouse.Tx, source int64) (note 
 	if err != nil || uses == 0 {
 		return "", err
 	}
-	r, requests, measured := newReuse(), 0, 0
+	r, requests, measured := &reuse{numbers: map[uint64]int32{}, line: make([]int32, 1<<10)}, 0, 0
 	err = eachPrompt(ctx, tx, source, min(1, mostBlockUses/float64(uses)), func(blocks []uint64) bool {
 		if measured += len(blocks); measured > mostBlockUses {
 			return false

@@ -166,7 +166,7 @@ func (p *page) lede(run *Run) (template.HTML, error) {
 	}
 	load := "All at once"
 	if sent, isKnown := number(fidelity.At(0, "sent_per_s")); isKnown {
-		load = "At " + strong(rateOf(sent))
+		load = "At " + strong(show.Figures(sent)+" requests/s")
 	}
 	if mode, _ := run.Facts.At(0, "mode").(string); mode == "closed" {
 		load = "With " + strong(count(run.Facts.At(0, "max_concurrency"))+" in flight")
@@ -192,8 +192,6 @@ func (p *page) lede(run *Run) (template.HTML, error) {
 
 func esc(text string) string    { return template.HTMLEscapeString(text) }
 func strong(text string) string { return "<strong>" + esc(text) + "</strong>" }
-
-func rateOf(perS float64) string { return show.Figures(perS) + " requests/s" }
 
 // missed says how many requests missed the objective that decided, or how the tails are.
 func (run *Run) missed() string {

@@ -471,7 +471,7 @@ func (s *search) worstPlace(r *Run, e *estimate) (time.Duration, error) {
 		t := s.q.read(requests, replies, 0).tallies[e.binding]
 		expected := float64(t.misses) + 0.001*float64(t.n)
 		for _, before := range s.runs {
-			if overlap := length - absolute(time.Duration(before.StartS*1e9)-start); overlap > 0 {
+			if overlap := length - (time.Duration(before.StartS*1e9) - start).Abs(); overlap > 0 {
 				expected *= 1 - 0.5*float64(overlap)/float64(length)
 			}
 		}
@@ -481,8 +481,6 @@ func (s *search) worstPlace(r *Run, e *estimate) (time.Duration, error) {
 	}
 	return best, nil
 }
-
-func absolute(d time.Duration) time.Duration { return max(d, -d) }
 
 // countClosed takes as many requests as the twin answers in the run's time.
 func (s *search) countClosed(r *Run, e *estimate, start time.Duration) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"time"
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
@@ -146,7 +145,7 @@ func (c *calibrated) at(r *Run, k int) reading {
 
 func (c *calibrated) readRun(r *Run, shift Shift) (reading, error) {
 	replies, err := c.play(r.requests, r.Scale, shift, engine.Noise{})
-	return c.q.read(r.requests, replies, r.cut()), err
+	return c.q.read(r.requests, replies, r.CutAt), err
 }
 
 // fit shifts decoding and prefill until the medians of the runs agree: eight rounds, each by at most 0.2.
@@ -204,6 +203,3 @@ func (c *calibrated) speed(r *Run, objective int) float64 {
 	}
 	return (float64(low) + float64(high)) / 2 / kGrid
 }
-
-// cut is when the run was stopped; 0: it was not.
-func (r *Run) cut() time.Duration { return r.CutAt }

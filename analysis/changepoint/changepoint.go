@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"tidemark/analysis/regression"
+	"tidemark/internal/stat"
 )
 
 // Hour is what was measured in an hour. Its instant is in the zone whose days count.
@@ -57,7 +58,7 @@ func Find(hours []Hour, level float64, isWeekly bool) (c Change, ok bool) {
 	if n < 10 || s.freedom() < 4 {
 		return c, false
 	}
-	syy := dot(s.values, s.values)
+	syy := stat.Dot(s.values, s.values)
 	steps := s.steps()
 	fits := s.fit(steps, s.values)
 	best := slices.MaxFunc(fits, func(a, b fit) int { return cmp.Compare(a.size*a.size*a.sxx, b.size*b.size*b.sxx) })
@@ -170,7 +171,7 @@ func (s *series) regressor(at int, of func(day int) float64) regressor {
 		r.x[i] = of(i)
 	}
 	s.level(r.x)
-	r.sxx = dot(r.x, r.x)
+	r.sxx = stat.Dot(r.x, r.x)
 	return r
 }
 
@@ -202,9 +203,9 @@ type fit struct {
 }
 
 func (s *series) fit(regressors []regressor, values []float64) []fit {
-	fits, syy := make([]fit, len(regressors)), dot(values, values)
+	fits, syy := make([]fit, len(regressors)), stat.Dot(values, values)
 	for i, r := range regressors {
-		sxy := dot(r.x, values)
+		sxy := stat.Dot(r.x, values)
 		fits[i] = fit{r.at, sxy / r.sxx, math.Max(0, syy-sxy*sxy/r.sxx), r.sxx}
 	}
 	return fits
@@ -219,9 +220,9 @@ func (s *series) chance(steps []regressor) []float64 {
 			noise[d] = rnd.NormFloat64()
 		}
 		s.level(noise)
-		syy, explained := dot(noise, noise), 0.0
+		syy, explained := stat.Dot(noise, noise), 0.0
 		for _, r := range steps {
-			sxy := dot(r.x, noise)
+			sxy := stat.Dot(r.x, noise)
 			explained = max(explained, sxy*sxy/r.sxx)
 		}
 		most[i] = explained * df / (syy - explained)
@@ -248,11 +249,4 @@ func (s *series) interval(fits []fit, df float64) (from, until time.Time) {
 		first, last = min(first, f.at), max(last, f.at)
 	}
 	return s.days[first], s.days[last]
-}
-
-func dot(a, b []float64) (sum float64) {
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
 }

@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/internal/yamlfile"
+	"tidemark/replay/plan"
 )
 
 const contractSchema = "tidemark.contract/1"
@@ -60,7 +61,7 @@ func ReadContract(path string) (Contract, error) {
 	if err != nil {
 		return c, hint.Misuse("contract %s: %w", path, err).Hint("%s", cmp.Or(hint.Of(err), contractExample))
 	}
-	if isPlan(c.Shape.Source) {
+	if plan.IsFile(c.Shape.Source) {
 		c.Shape.Source = beside(c.Shape.Source)
 	}
 	return c, nil

@@ -125,7 +125,7 @@ func (j *Judged) shape(ctx context.Context, db *sql.DB, contract *Contract) erro
 
 // lengthsOf are those of a run, of a plan file or of a source.
 func lengthsOf(ctx context.Context, db *sql.DB, name string) (profile.Lengths, error) {
-	if isPlan(name) {
+	if plan.IsFile(name) {
 		return lengthsOfPlan(name)
 	}
 	if l, isRun, err := workload.LengthsOfRun(ctx, db, name); isRun || err != nil {
@@ -133,8 +133,6 @@ func lengthsOf(ctx context.Context, db *sql.DB, name string) (profile.Lengths, e
 	}
 	return workload.Lengths(ctx, db, name, workload.Window{})
 }
-
-func isPlan(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 func lengthsOfPlan(path string) (l profile.Lengths, err error) {
 	p, err := plan.Open(path)

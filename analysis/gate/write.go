@@ -135,11 +135,11 @@ func (g Gate) differences() (all []string) {
 // Markdown is a section of a job summary, such as GitHub's.
 func (g Gate) Markdown() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### Regression gate\n\n%s\n\n", plain(g.FirstLine()))
+	fmt.Fprintf(&b, "### Regression gate\n\n%s\n\n", escape.Markdown(g.FirstLine()))
 	fmt.Fprintf(&b, "| %s |\n|---|---:|---:|---:|---|---|\n", strings.Join(Columns, " | "))
 	for _, j := range g.Judged {
 		for _, cell := range j.Cells() {
-			text := plain(cell)
+			text := escape.Markdown(cell)
 			if cell == Worse {
 				text = "**" + text + "**"
 			}
@@ -147,23 +147,20 @@ func (g Gate) Markdown() []byte {
 		}
 		b.WriteString("|\n")
 	}
-	fmt.Fprintf(&b, "\nBefore: %s. After: %s. Bound: %s; %s.\n", plain(strings.Join(g.Comparison.Before, ", ")), plain(strings.Join(g.Comparison.After, ", ")),
+	fmt.Fprintf(&b, "\nBefore: %s. After: %s. Bound: %s; %s.\n", escape.Markdown(strings.Join(g.Comparison.Before, ", ")), escape.Markdown(strings.Join(g.Comparison.After, ", ")),
 		g.bound(), g.Basis())
 	for _, remark := range g.Remarks() {
-		fmt.Fprintf(&b, "\n%s\n", plain(remark))
+		fmt.Fprintf(&b, "\n%s\n", escape.Markdown(remark))
 	}
 	for i, setting := range g.differences() {
 		if i == 0 {
 			b.WriteString("\nWhat differs:\n\n")
 		}
-		fmt.Fprintf(&b, "- %s\n", plain(setting))
+		fmt.Fprintf(&b, "- %s\n", escape.Markdown(setting))
 	}
 	if len(g.these(Worse, func(Judged) string { return "" })) > 0 {
-		fmt.Fprintf(&b, "\nWhat to do: %s.\n", plain(g.toDo()))
+		fmt.Fprintf(&b, "\nWhat to do: %s.\n", escape.Markdown(g.toDo()))
 	}
 	b.WriteString("\n")
 	return b.Bytes()
 }
-
-// plain is text that means nothing in Markdown: a run's name or a server's answer may hold its signs.
-func plain(text string) string { return escape.Markdown(text) }

@@ -83,7 +83,7 @@ func (c *Curve) waiting(perS float64) float64 {
 	for _, period := range c.Mix.periods() {
 		dues, services := make([][]float64, int(c.Replicas)), make([][]float64, int(c.Replicas))
 		for i, a := range period {
-			to := replicaOf(i, int(c.Replicas))
+			to := int(splitmix.Mix(uint64(i)) % uint64(c.Replicas)) // random, but the same each time
 			dues[to] = append(dues[to], a.DueS*stretch)
 			services[to] = append(services[to], c.slotS(s, int(a.Part), float64(a.Gaps)))
 		}
@@ -93,11 +93,6 @@ func (c *Curve) waiting(perS float64) float64 {
 		}
 	}
 	return waited / all
-}
-
-// replicaOf assigns the i-th request to a replica: random, but the same each time.
-func replicaOf(i, among int) int {
-	return int(splitmix.Mix(uint64(i)) % uint64(among))
 }
 
 // ErlangC is the share of Poisson arrivals that wait for one of so many servers (M/M/c). load is the offered load in servers, rate *

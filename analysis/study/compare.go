@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
@@ -173,9 +174,9 @@ func (c Comparison) Table() (t analysis.Table) {
 		if a.IsKnown {
 			change, low, high, isDifferent = finite(a.Change.Value), finite(a.Change.Low), finite(a.Change.High), a.IsChanged
 		}
-		t.Rows = append(t.Rows, []any{a.Name, a.Before.Origin, valueOf(a.Before.Rate), valueOf(a.Before.RateLow), valueOf(a.Before.RateHigh),
-			a.After.Origin, valueOf(a.After.Rate), valueOf(a.After.RateLow), valueOf(a.After.RateHigh),
-			valueOf(change), valueOf(low), valueOf(high), isDifferent, a.Before.Binding, a.After.Binding})
+		t.Rows = append(t.Rows, []any{a.Name, a.Before.Origin, maybe.Cell(a.Before.Rate), maybe.Cell(a.Before.RateLow), maybe.Cell(a.Before.RateHigh),
+			a.After.Origin, maybe.Cell(a.After.Rate), maybe.Cell(a.After.RateLow), maybe.Cell(a.After.RateHigh),
+			maybe.Cell(change), maybe.Cell(low), maybe.Cell(high), isDifferent, a.Before.Binding, a.After.Binding})
 	}
 	return t
 }

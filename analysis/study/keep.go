@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/internal/maybe"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -71,19 +72,12 @@ func (r Result) Table() (t analysis.Table) {
 		for i, cell := range cells {
 			switch v := cell.(type) {
 			case *float64:
-				cells[i] = valueOf(v)
+				cells[i] = maybe.Cell(v)
 			case *bool:
-				cells[i] = valueOf(v)
+				cells[i] = maybe.Cell(v)
 			}
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
-}
-
-func valueOf[T any](v *T) any {
-	if v == nil {
-		return nil
-	}
-	return *v
 }

@@ -8,6 +8,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/tune"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -31,7 +32,7 @@ func OfTuning(f tune.File, slo analysis.SLO, rows []tune.Row, measured []tune.Fi
 	isStarted := map[string]bool{}
 	for _, m := range measured {
 		isStarted[m.Key()] = true
-		add(m.Row, origin, m.Rejected, Measure{Origin: origin, Low: m.Low, High: finite(m.High), Rate: positive(m.Rate), USD: m.USDPerMillion, PerJ: m.PerJ, Why: m.Rejected})
+		add(m.Row, origin, m.Rejected, Measure{Origin: origin, Low: m.Low, High: finite(m.High), Rate: maybe.Known(m.Rate), USD: m.USDPerMillion, PerJ: m.PerJ, Why: m.Rejected})
 	}
 	for _, row := range rows {
 		switch {
@@ -69,17 +70,9 @@ func ofRow(row tune.Row) Measure {
 	if row.Full.RateLowPerS != nil {
 		low = *row.Full.RateLowPerS
 	}
-	m := Measure{Origin: "rehearsed", Low: low, High: row.Full.RateHighPerS, Rate: positive(row.RatePerS), USD: row.USDPerMillion, Why: row.Full.Why}
+	m := Measure{Origin: "rehearsed", Low: low, High: row.Full.RateHighPerS, Rate: maybe.Known(row.RatePerS), USD: row.USDPerMillion, Why: row.Full.Why}
 	if row.Full.BindingObjective != nil {
 		m.Binding = *row.Full.BindingObjective
 	}
 	return m
-}
-
-// positive is nil for 0: nothing was within the SLO.
-func positive(rate float64) *float64 {
-	if rate > 0 {
-		return &rate
-	}
-	return nil
 }

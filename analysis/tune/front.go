@@ -2,15 +2,12 @@ package tune
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 
 	"tidemark/analysis/capacity"
 	"tidemark/replay/plan"
 )
-
-func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 
 // price fills in the rate of a full answer, and what a million accepted output tokens cost at it. Accepted are requests that miss no
 // objective; where several bind at once the same requests may miss them, so that the cost is at most this.
@@ -145,7 +142,7 @@ func Rejected(rows []Row) (counts []Count) {
 			n[r.Why]++
 		}
 	}
-	for _, why := range slices.Sorted(keysOf(n)) {
+	for _, why := range slices.Sorted(maps.Keys(n)) {
 		counts = append(counts, Count{why, n[why]})
 	}
 	slices.SortStableFunc(counts, func(a, b Count) int { return b.Count - a.Count })

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis/capacity"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -147,8 +148,6 @@ func (c Candidate) Key() string { return cmp.Or(strings.Join(c.Flags(), " "), "d
 // standing is a rate with its 90 % interval, requests/s, and what an hour costs; 0: not known.
 type standing struct{ low, rate, high, usd float64 }
 
-func standingOf(r Row) standing { return standing{usd: r.USDPerHour}.with(r.Full) }
-
 // with reads an answer. What is not bounded there is not bounded here.
 func (s standing) with(a *capacity.Answer) standing {
 	s.high = math.Inf(1)
@@ -157,17 +156,10 @@ func (s standing) with(a *capacity.Answer) standing {
 	case a.Outcome == capacity.NotPossible || a.Outcome == capacity.BelowMin:
 		s.high = 0
 	case a.Outcome != capacity.Invalid:
-		s.low, s.high = orElse(a.RateLowPerS, 0), orElse(a.RateHighPerS, math.Inf(1))
-		s.rate = orElse(a.RatePerS, s.low)
+		s.low, s.high = maybe.Or(a.RateLowPerS, 0), maybe.Or(a.RateHighPerS, math.Inf(1))
+		s.rate = maybe.Or(a.RatePerS, s.low)
 	}
 	return s
-}
-
-func orElse(v *float64, without float64) float64 {
-	if v == nil {
-		return without
-	}
-	return *v
 }
 
 // beats says that a is better than b in every objective: surely, by a's worse end and b's better one, or by their middles.
@@ -493,7 +485,7 @@ func (r *Race) Finish() []Finisher {
 	rows := make([]Row, len(started))
 	finishers := make([]Finisher, len(started))
 	for i, e := range started {
-		before, now := standingOf(e), r.standing(e)
+		before, now := standing{usd: e.USDPerHour}.with(e.Full), r.standing(e)
 		f := Finisher{Expected: Expected{before.rate, before.low, before.high, e.USDPerMillion}, Low: now.low, Rate: now.rate, High: now.high, Rejected: r.rejects(e)}
 		rows[i] = Row{Candidate: e.Candidate, Class: e.Class, Short: e.Short, USDPerHour: e.USDPerHour, RatePerS: now.rate}
 		for _, t := range r.Tries {

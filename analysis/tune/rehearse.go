@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -154,7 +155,7 @@ func (f File) noneValid(rows []Row) error {
 		}
 	}
 	why := "every combination is the deployment itself"
-	for _, one := range slices.SortedFunc(keysOf(counts), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) }) {
+	for _, one := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) }) {
 		why = fmt.Sprintf("%d of %d: %s", counts[one], len(rows)-1, one)
 		break
 	}
@@ -292,7 +293,7 @@ func fully(ctx context.Context, order []string, groups map[string][]variant, ban
 			}
 		}
 	}
-	byShort := slices.SortedFunc(keysOf(classes), func(a, b int) int {
+	byShort := slices.SortedFunc(maps.Keys(classes), func(a, b int) int {
 		return cmp.Or(cmp.Compare(classes[b].row.Short, classes[a].row.Short), cmp.Compare(a, b))
 	})
 	taken := map[float64]int{}

@@ -3,6 +3,8 @@ package week
 import (
 	"sort"
 	"time"
+
+	"tidemark/internal/maybe"
 )
 
 // What of the week was within the SLO. With latencies from production the share is counted from their histograms; an error counts as a miss.
@@ -26,7 +28,7 @@ func (m *maker) fillAccepted(s *Sums, hours []Hour, felt []Felt, basis Basis) (w
 		}
 		n := float64(*hours[i].Requests)
 		requests, low, middle, high = requests+n, low+n*share.low, middle+n*share.middle, high+n*share.high
-		tokens += float64(orNone(h.OutputTokens)) * share.middle
+		tokens += float64(maybe.Or(h.OutputTokens, 0)) * share.middle
 		isKnownWhole = isKnownWhole && h.OutputTokens != nil
 	}
 	if requests == 0 {
@@ -109,20 +111,13 @@ func withinByCapacity(hours []Hour, basis Basis) hourShares {
 		}
 		if len(basis.Curve) == 0 || basis.RatePerS == nil {
 			share := min(1, *h.ReplicaRatePerS/load)
-			shares[h.Start] = threeShares{min(1, orZero(h.LowReplicaRate)/load), share, share}
+			shares[h.Start] = threeShares{min(1, maybe.Or(h.LowReplicaRate, 0)/load), share, share}
 			continue
 		}
 		missed := missedAt(basis.Curve, load / *h.ReplicaRatePerS * *basis.RatePerS)
 		shares[h.Start] = threeShares{1 - missed.High, 1 - missed.Missed, 1 - missed.Low}
 	}
 	return shares
-}
-
-func orZero(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // lasting is the multiple of the rate at the curve's end from which on nothing is within the SLO. A server is overloaded there, and an overload

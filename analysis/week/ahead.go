@@ -6,6 +6,7 @@ import (
 
 	"tidemark/analysis/week/forecast"
 	"tidemark/analysis/week/service"
+	"tidemark/internal/maybe"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -18,7 +19,7 @@ func (m *maker) fillForecast() error {
 		for _, h := range w.hours {
 			if !h.IsMissing {
 				one.Hours = append(one.Hours, forecast.Hour{
-					OfWeek: 24*h.Day + h.HourOfDay, PeakRatePerS: *h.PeakRatePerS, Requests: float64(*h.Requests), Tokens: float64(orNone(h.InputTokens) + orNone(h.OutputTokens)),
+					OfWeek: 24*h.Day + h.HourOfDay, PeakRatePerS: *h.PeakRatePerS, Requests: float64(*h.Requests), Tokens: float64(maybe.Or(h.InputTokens, 0) + maybe.Or(h.OutputTokens, 0)),
 				})
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"tidemark/analysis/week/fleet"
 	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -87,8 +88,8 @@ func ChangedIn(hours []Hour, steps []StepTime, servers []ServerHour, zone *time.
 		}
 		n := float64(*h.Requests)
 		add("requests_per_s", h.Start, n/h.length().Seconds())
-		add("mean_input_tokens", h.Start, float64(orNone(h.InputTokens))/n)
-		add("mean_output_tokens", h.Start, float64(orNone(h.OutputTokens))/n)
+		add("mean_input_tokens", h.Start, float64(maybe.Or(h.InputTokens, 0))/n)
+		add("mean_output_tokens", h.Start, float64(maybe.Or(h.OutputTokens, 0))/n)
 	}
 	for _, s := range servers {
 		if share, isKnown := s.ratio("cached_tokens", "prompt_tokens"); isKnown {
@@ -454,7 +455,7 @@ func (m *maker) hoursAround(day time.Time) (then, now *fleet.Hour, err error) {
 		for j := range w.hours {
 			h := &w.hours[j]
 			switch {
-			case h.IsMissing || orNone(h.Requests) < leastOfHour:
+			case h.IsMissing || maybe.Or(h.Requests, 0) < leastOfHour:
 			case h.Start.Before(day):
 				before[hourOfWeek(h.Start, m.file.Zone)] = place{h, w}
 			default:

@@ -22,7 +22,7 @@ type copies struct {
 }
 
 func (c copies) note(name, of string) string {
-	text := fmt.Sprintf("%s of %s are in %s as well", counting(int(c.Rows), "request"), name, of)
+	text := fmt.Sprintf("%s of %s are in %s as well", show.Things(int(c.Rows), "request", "requests"), name, of)
 	switch off := math.Abs(c.OffsetS); {
 	case c.OffsetS == 0:
 		return text + "; they are counted once."

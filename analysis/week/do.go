@@ -86,7 +86,7 @@ func buy(r *Report) *Do {
 	switch v.Kind {
 	case Order:
 		text := fmt.Sprintf("Order %s now: by the forecast %s will be too few from %s on, and what is ordered now serves from %s on.",
-			r.gpus(1), counting(paid, "replica"), r.monday(r.OrdersBy()), r.monday(r.LeadUntil))
+			r.gpus(1), show.Things(paid, "replica", "replicas"), r.monday(r.OrdersBy()), r.monday(r.LeadUntil))
 		return &Do{Verb: "buy", Rule: RuleBuy, Text: text + r.ifLow()}
 	case Buy:
 	default:
@@ -105,9 +105,9 @@ func buy(r *Report) *Do {
 	short := *v.Replicas - paid
 	text := fmt.Sprintf("Buy %s now: ", r.gpus(short))
 	if worst >= 0 && *r.DecisiveNeed(&r.Hours[worst]) == *v.Replicas {
-		text += fmt.Sprintf("%s needed %s at the %s of the capacity, and %s %s paid for.", r.hourName(r.Hours[worst].Start), show.Count(*v.Replicas), r.decisiveEnd(), show.Count(paid), are(paid))
+		text += fmt.Sprintf("%s needed %s at the %s of the capacity, and %s %s paid for.", r.hourName(r.Hours[worst].Start), show.Count(*v.Replicas), r.decisiveEnd(), show.Count(paid), show.Verb(paid, "is", "are"))
 	} else {
-		text += fmt.Sprintf("%s %s advised since last week, and this week differs by no more than chance; %s %s paid for.", show.Count(*v.Replicas), are(*v.Replicas), show.Count(paid), are(paid))
+		text += fmt.Sprintf("%s %s advised since last week, and this week differs by no more than chance; %s %s paid for.", show.Count(*v.Replicas), show.Verb(*v.Replicas, "is", "are"), show.Count(paid), show.Verb(paid, "is", "are"))
 	}
 	prevents := ""
 	if len(hours) > 0 {
@@ -145,7 +145,7 @@ func (r *Report) monday(week string) string {
 
 // gpus are so many replicas with the GPUs that they are: 2 replicas (4 H100).
 func (r *Report) gpus(replicas int) string {
-	return fmt.Sprintf("%s (%s %s)", counting(replicas, "replica"), show.Count(replicas*r.Deployment.GPUsPerReplica), r.Deployment.GPU)
+	return fmt.Sprintf("%s (%s %s)", show.Things(replicas, "replica", "replicas"), show.Count(replicas*r.Deployment.GPUsPerReplica), r.Deployment.GPU)
 }
 
 // decisiveEnd names the end of the capacity that decides.
@@ -196,7 +196,7 @@ func fix(r *Report) *Do {
 		text += "; no symptom that can be looked for explains it: replay one of these hours and look at the diagnosis."
 	}
 	if h := enough[broken[0].Unix()]; h != nil {
-		text += fmt.Sprintf(" More GPUs would not help: %s needed %s of the %s paid for.", r.hourName(h.Start), show.Count(*r.DecisiveNeed(h)), counting(h.PaidReplicas, "replica"))
+		text += fmt.Sprintf(" More GPUs would not help: %s needed %s of the %s paid for.", r.hourName(h.Start), show.Count(*r.DecisiveNeed(h)), show.Things(h.PaidReplicas, "replica", "replicas"))
 	}
 	if len(others) > 0 {
 		text += fmt.Sprintf(" The SLO broke in %s too, by something else.", show.Things(len(others), "other hour", "other hours"))
@@ -214,7 +214,7 @@ func measure(r *Report) *Do {
 		why = "Measure what a replica handles (tidemark capacity): at the low end of what was rehearsed no rate is small enough for the SLO."
 	case r.Verdict.Kind == Measure && r.Verdict.Cautious != nil:
 		why = fmt.Sprintf("Measure what a replica handles before you buy (tidemark capacity, half an hour of load): %s %s by the model, and %s are needed if the capacity is at the low end of its interval.",
-			counting(r.paidNow(), "replica"), show.Verb(r.paidNow(), "is enough", "are enough"), show.Count(*r.Verdict.Cautious))
+			show.Things(r.paidNow(), "replica", "replicas"), show.Verb(r.paidNow(), "is enough", "are enough"), show.Count(*r.Verdict.Cautious))
 	case r.isGappy():
 		how := "tidemark collect"
 		if command = r.Commands.Collect; command == "" {
@@ -310,7 +310,7 @@ func scale(r *Report) *Do {
 	if minutes, isAhead := strings.CutPrefix(way.Name, scaledAheadName); isAhead && way.Name != ScaledAhead(0) {
 		started = ", replicas started " + strings.TrimSuffix(minutes, " ahead") + " early"
 	}
-	text := fmt.Sprintf("Scale by the table of hours%s, from %s %s to %s %s.", started, counting(least, "replica"), r.hourName(leastAt), show.Count(most), r.hourName(mostAt))
+	text := fmt.Sprintf("Scale by the table of hours%s, from %s %s to %s %s.", started, show.Things(least, "replica", "replicas"), r.hourName(leastAt), show.Count(most), r.hourName(mostAt))
 	do := &Do{Verb: "scale", Rule: RuleScale}
 	if way.USD != nil {
 		do.SavesUS = new(rounded(*way.USD/(1-*way.Saved)**way.Saved, 2)) // of what was paid: way = paid * (1 - saved)
@@ -346,19 +346,11 @@ func switchOff(r *Report) *Do {
 	gpus := (paid - most) * r.Deployment.GPUsPerReplica
 	do := &Do{Verb: "scale", Rule: RuleSwitchOff, SavesUS: usd(float64(gpus)*Lasting(r.Hours), r.Price)}
 	do.Text = fmt.Sprintf("Switch off %s (%s %s): %s %s enough for the busiest hour at the low end of the capacity.",
-		counting(paid-most, "replica"), show.Count(gpus), r.Deployment.GPU, show.Count(most), are(most))
+		show.Things(paid-most, "replica", "replicas"), show.Count(gpus), r.Deployment.GPU, show.Count(most), show.Verb(most, "is", "are"))
 	if do.SavesUS != nil {
 		do.Text += fmt.Sprintf(" It saves %s a week.", dollars(*do.SavesUS))
 	}
 	return do
-}
-
-// are is the verb of a number of replicas.
-func are(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // dollars are whole ones.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/maybe"
 	"tidemark/internal/stat"
 )
 
@@ -155,20 +156,12 @@ func added(week service.Week, hours []Hour) Sums {
 			continue
 		}
 		s.Requests += *h.Requests
-		s.InputTokens += orNone(h.InputTokens)
-		s.OutputTokens += orNone(h.OutputTokens)
+		s.InputTokens += maybe.Or(h.InputTokens, 0)
+		s.OutputTokens += maybe.Or(h.OutputTokens, 0)
 		if s.PeakRatePerS == nil || *h.PeakRatePerS > *s.PeakRatePerS {
 			at, peak := h.Start, *h.PeakRatePerS
 			s.PeakRatePerS, s.BusiestHourStart = &peak, &at
 		}
 	}
 	return s
-}
-
-// orNone is a number, and 0 where it is not known: for sums of the hours that know it.
-func orNone(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

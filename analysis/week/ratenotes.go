@@ -34,9 +34,9 @@ func (m *maker) noteCounts(d demand) {
 	note(len(collected) > 0 && refused > 0, "Requests of %s are counted when they end, or when the engine refuses them: it refused %s, whose tokens are not known.", listed(collected), show.Count(refused))
 	note(c.IsCoarse, "Some windows of %s are longer than five minutes: each has its mean rate throughout, so that a shorter peak within it is not seen.", listed(names))
 	across, inPart := int64(math.Round(c.AcrossGaps)), int64(math.Round(c.InPart))
-	note(across > 0, "%s counted across gaps; they belong to no hour.", requestsWere(across))
-	note(inPart > 0, "%s counted in hours that are covered by less than half; they belong to no hour.", requestsWere(inPart))
-	note(c.Unknown > 0, "Tokens of %s are not known in %s: their sums leave these out.", listed(names), counting(c.Unknown, "hour"))
+	note(across > 0, "%s counted across gaps; they belong to no hour.", show.Things(across, "request was", "requests were"))
+	note(inPart > 0, "%s counted in hours that are covered by less than half; they belong to no hour.", show.Things(inPart, "request was", "requests were"))
+	note(c.Unknown > 0, "Tokens of %s are not known in %s: their sums leave these out.", listed(names), show.Things(c.Unknown, "hour", "hours"))
 	note(c.IsGuessed, "Tokens of %s are estimated from the middles of their histograms' buckets.", listed(names))
 	if b := c.Middle; b != nil {
 		note(true, "Lengths of %s come from histograms: quantiles are interpolated inside a bucket. The bucket of the median prompt reaches from %s to %s tokens, that of the median answer from %s to %s.",
@@ -48,17 +48,3 @@ func (m *maker) noteCounts(d demand) {
 
 // listed names some sources.
 func listed(names []string) string { return strings.Join(names, ", ") }
-
-func requestsWere(n int64) string {
-	if n == 1 {
-		return "1 request was"
-	}
-	return show.Count(n) + " requests were"
-}
-
-func counting(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return show.Count(n) + " " + what + "s"
-}

@@ -191,7 +191,7 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	if newest.IsZero() || len(questions) > 0 && result.Series == 0 {
 		result.Notes = append(result.Notes, nothing)
 	}
-	return result, file.sync()
+	return result, file.file.Sync()
 }
 
 // fit sets how often counters are asked for: as the file has it, or by how often the service is scraped. note: the file does not fit that.

@@ -196,5 +196,3 @@ func (g *growing) add(q question, answer []byte) (series int, written int64, err
 	g.asked[q.group.name] = append(g.asked[q.group.name], span{q.from, q.until})
 	return series, int64(line.Len()), nil
 }
-
-func (g *growing) sync() error { return g.file.Sync() }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // GPUs reads GPUs of the user's own: a CSV with the columns of seeds.gpus. A GPU
@@ -32,7 +33,7 @@ var Prices = read.Format{
 func readGPUs(d *read.Document, out *read.Rows) error {
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		row := gpuRow{
-			GPU: s.Word("gpu"), Aliases: read.OrNil(s.Text("aliases")), Link: strings.ToLower(strings.TrimSpace(s.Text("link"))),
+			GPU: s.Word("gpu"), Aliases: maybe.Known(s.Text("aliases")), Link: strings.ToLower(strings.TrimSpace(s.Text("link"))),
 			// The least that is believed shows a column in GB, GB/s or TFLOP/s.
 			MemoryBytes: s.Quantity("memory_bytes", 1e9), HBMBytesPerS: s.Quantity("hbm_bytes_per_s", 1e9), BF16FlopPerS: s.Quantity("bf16_flop_per_s", 1e11),
 			FP8FlopPerS: s.OptionalQuantity("fp8_flop_per_s", 1e11), FP4FlopPerS: s.OptionalQuantity("fp4_flop_per_s", 1e11),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // What a line of kernel times means depends on its operation: each has its own
@@ -62,7 +63,7 @@ func attentionTime(l kernelLine, phase string) read.Row {
 		row.KVHeads = row.QueryHeads
 	}
 	if l.Text("window_size") != "" {
-		row.WindowTokens = read.OrNil(l.Whole("window_size"))
+		row.WindowTokens = maybe.Known(l.Whole("window_size"))
 	}
 	return row
 }

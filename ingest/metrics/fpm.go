@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // FPM reads forward pass metrics: JSON lines, a record per step and data-parallel rank of a
@@ -136,7 +137,7 @@ func (f *fpm) record(number int64, r *fpmRecord) *read.Reject {
 		return nil // a heartbeat
 	}
 	step := Step{
-		Engine: engine, Rank: p.Rank, Seq: p.Counter, ElapsedS: read.OrNil(p.WallTimeS),
+		Engine: engine, Rank: p.Rank, Seq: p.Counter, ElapsedS: maybe.Known(p.WallTimeS),
 		PrefillRequests: scheduled.Prefills, PrefillTokens: scheduled.PrefillTokens, PrefillKVTokens: &scheduled.PrefillKVTokens,
 		DecodeRequests: scheduled.Decodes, DecodeTokens: scheduled.Decodes, DecodeKVTokens: &scheduled.DecodeKVTokens,
 	}

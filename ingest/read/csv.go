@@ -9,13 +9,6 @@ import (
 // parallel, so a quoted field with a line break in it is a reject on each of the
 // lines that its quotes stand on.
 
-// CSVField reads the field that starts at an index of the line: what is between its
-// quotes, of which a doubled one is one, or else between the commas. next is where
-// the field after it starts; beyond the length of the line there is no other.
-func CSVField(line []byte, at int) (field []byte, next int, reason string) {
-	return FieldAt(line, at, ',')
-}
-
 // FieldAt is csvField with any separator.
 func FieldAt(line []byte, at int, separator byte) (field []byte, next int, reason string) {
 	text := line[at:]

@@ -2,6 +2,8 @@ package read
 
 import (
 	"strconv"
+
+	"tidemark/internal/maybe"
 )
 
 // What a reader of histograms of lengths must know: whether both lengths are there,
@@ -61,7 +63,7 @@ func (r *Rows) noteEmpty(of string, m marginal) {
 // Class is a word by which rows are grouped. What is too long for a word, or a
 // sentence, is left out and counted.
 func (r *Rows) Class(text string) *string {
-	is := OrNil(Word(text))
+	is := maybe.Known(Word(text))
 	if is == nil && text != "" {
 		r.wordless++
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 	"tidemark/internal/splitmix"
 )
 
@@ -33,7 +34,7 @@ func NamedOrHashed(id string) string {
 }
 
 // WordOrNil is a word or null.
-func WordOrNil(text string) *string { return OrNil(Word(text)) }
+func WordOrNil(text string) *string { return maybe.Known(Word(text)) }
 
 // ModelName is a model as it is called. Of a path on somebody's disk only the last
 // part is kept: the folders before it may name a person. org/model is not a path.
@@ -90,15 +91,6 @@ func (n *Numbered) Of(name string) (string, bool) {
 // HashText is FNV-1a with its bits mixed (the finalizer of splitmix64), so that the
 // low bits are as good as the high ones. It is the same on every machine.
 func HashText(text string) uint64 { return splitmix.Finish(splitmix.Hash(text)) }
-
-// OrNil is null for a zero value.
-func OrNil[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
-}
 
 // KeyName is a key where it looks like a name.
 func KeyName(key string) string {

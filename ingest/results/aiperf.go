@@ -62,7 +62,8 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 			return out.Reject(number, "", read.Missing)
 		}
 		if o["metrics"] == nil && len(points) == 1 {
-			points[0].row.startedWith(d)
+			// The start of the run is that of its requests in the file next to it. The same instant identifies both files, so that their points can be matched.
+			points[0].row.StartedAt = cmp.Or(earliestStart(d.Beside("profile_export.jsonl", maxBeside)), points[0].row.StartedAt)
 		}
 		for _, p := range points {
 			p.row.Point = point
@@ -192,12 +193,6 @@ func (o resultObject) aiperfPoint(metrics resultObject) Point {
 	}
 	o.aiperfConfig(&row)
 	return row
-}
-
-// startedWith takes the start of the run from its requests in the file next to it.
-// The same instant identifies both files, so that their points can be matched.
-func (row *Point) startedWith(d *read.Document) {
-	row.StartedAt = cmp.Or(earliestStart(d.Beside("profile_export.jsonl", maxBeside)), row.StartedAt)
 }
 
 // maxBeside is how much of that file is searched, bytes.

@@ -7,6 +7,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 )
 
 // AIPerfCSV reads AIPerf's profile_export_aiperf.csv: a table of metrics by
@@ -80,7 +81,7 @@ func aiperfCSVFigures(columns, fields []string) (figures []Figure, reason string
 		return nil, read.Missing
 	}
 	if i := slices.Index(columns, "unit"); i >= 0 && i < len(fields) {
-		unit = read.OrNil(read.Word(fields[i]))
+		unit = maybe.Known(read.Word(fields[i]))
 	}
 	for i, column := range columns {
 		if i == 0 || i >= len(fields) || fields[i] == "" || column == "unit" {

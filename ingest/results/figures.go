@@ -7,6 +7,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 )
 
 // Names and units of figures. Tools agree on little: avg is mean, 99% is p99, a
@@ -152,7 +153,7 @@ func valueFigure(name, unit string, value *float64) []Figure {
 // is not kept.
 func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) {
 	if value.Known && read.Word(name) != "" {
-		r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: read.OrNil(unit), Value: value.Value})
+		r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: maybe.Known(unit), Value: value.Value})
 	}
 }
 

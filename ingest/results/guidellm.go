@@ -10,6 +10,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 )
 
 // GuideLLM reads GuideLLM's benchmarks.json: one benchmark is one point. Version 2
@@ -343,7 +344,7 @@ func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) R
 		Point: point, Seq: seq, InputTokens: q.PromptTokens.Count(), OutputTokens: q.OutputTokens.Count(),
 		TTFTS: cmp.Or(q.TTFT.Times(1e-3), since(start, q.FirstToken)), TPOTS: q.InterToken.Times(1e-3), E2ES: cmp.Or(q.Latency.Float(), since(start, end)),
 		DueS: since(zero, q.Info.Timings.Targeted), StartedS: since(zero, start), CachedTokens: q.InputMetrics.Cached.Count(),
-		SessionID: read.WordOrNil(string(q.Info.Conversation)), Failure: read.OrNil(failure),
+		SessionID: read.WordOrNil(string(q.Info.Conversation)), Failure: maybe.Known(failure),
 	}
 	if row.SessionID != nil {
 		row.Turn = read.Int32Of(q.Info.Turn)

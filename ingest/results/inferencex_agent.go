@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // AgentX is InferenceX's benchmark of coding agents: AIPerf replays recorded sessions,
@@ -79,7 +80,7 @@ func agentXLeaves(figures *[]Figure, way []string, node any) {
 		}
 		name := strings.TrimPrefix(strings.Join(at, "."), "latency.")
 		if unit, isKnown := agentXUnit(name); isKnown && read.Word(name) != "" {
-			*figures = append(*figures, Figure{Name: "agentic." + name, Statistic: is, Unit: read.OrNil(unit), Value: value})
+			*figures = append(*figures, Figure{Name: "agentic." + name, Statistic: is, Unit: maybe.Known(unit), Value: value})
 		}
 	}
 }

@@ -134,7 +134,8 @@ func (r *mlperfRun) take(text string) {
 	switch {
 	case r.isAsking:
 		if value.Known && json.Valid([]byte(found[2])) && len(r.asked) < mostAsked {
-			r.asked[mlperfKey(name)] = json.Number(found[2]) // seeds are longer than a float64
+			key := strings.NewReplacer(" (", "_", ")", "").Replace(name) // target_latency (ns) is target_latency_ns
+			r.asked[key] = json.Number(found[2])                         // seeds are longer than a float64
 		}
 	case isFigure:
 		r.figure(name, "value", unit, value)
@@ -143,11 +144,6 @@ func (r *mlperfRun) take(text string) {
 	case len(r.said) < mostAsked:
 		r.said[name] = found[2]
 	}
-}
-
-// mlperfKey makes "target_latency (ns)" target_latency_ns.
-func mlperfKey(name string) string {
-	return strings.NewReplacer(" (", "_", ")", "").Replace(name)
 }
 
 // time reads a line of nanoseconds; others are passed over.

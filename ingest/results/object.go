@@ -10,6 +10,7 @@ import (
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 )
 
 // Result files of other clients are JSON as Python writes it: one object, several
@@ -112,7 +113,7 @@ func (o resultObject) word(key string) *string {
 	if json.Unmarshal(o[key], &text) != nil {
 		return nil
 	}
-	return read.OrNil(read.Word(strings.TrimSpace(text)))
+	return maybe.Known(read.Word(strings.TrimSpace(text)))
 }
 
 // modelName is a model's name, without the folders of somebody's disk.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // The rows that every format of this package makes. A nil pointer is null: the tool
@@ -13,11 +14,11 @@ import (
 // openLoad is "open" where a rate was asked for, and closedLoad "closed" where a number in
 // flight was. Tools that write both differ in which of the two they obeyed.
 func (row *Point) openLoad() *string {
-	return read.OrNil(read.If(row.RequestRatePerS != nil, "open"))
+	return maybe.Known(read.If(row.RequestRatePerS != nil, "open"))
 }
 
 func (row *Point) closedLoad() *string {
-	return read.OrNil(read.If(row.MaxConcurrency != nil, "closed"))
+	return maybe.Known(read.If(row.MaxConcurrency != nil, "closed"))
 }
 
 // requests fills in how many there were, and of which lengths.

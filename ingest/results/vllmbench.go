@@ -10,6 +10,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 )
 
 // VLLMBenchServe reads what "vllm bench serve" saves, and benchmark_serving.py
@@ -164,7 +165,7 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 			}
 			continue
 		}
-		figure := Figure{Point: point, Name: name, Statistic: "value", Unit: read.OrNil(unit), Value: *value}
+		figure := Figure{Point: point, Name: name, Statistic: "value", Unit: maybe.Known(unit), Value: *value}
 		if isLatency {
 			figure.Name, figure.Statistic = parts[1]+parts[3], parts[2]
 			figure.Unit = new(bare)

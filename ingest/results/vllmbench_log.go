@@ -6,6 +6,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/lazy"
+	"tidemark/internal/maybe"
 )
 
 // VLLMBenchLog reads what "vllm bench serve" prints at its end, as auto_tune keeps
@@ -119,7 +120,7 @@ func (l *benchLog) take(text string) {
 	case times != nil && value.Known:
 		l.figures = append(l.figures, Figure{Name: strings.ToLower(times[2]), Statistic: statistic(strings.ToLower(times[1])), Unit: new("ms"), Value: value.Value})
 	case isFigure && value.Known:
-		l.figures = append(l.figures, Figure{Name: words[0], Statistic: "value", Unit: read.OrNil(words[1]), Value: value.Value})
+		l.figures = append(l.figures, Figure{Name: words[0], Statistic: "value", Unit: maybe.Known(words[1]), Value: value.Value})
 	case name == "Successful requests":
 		l.row.Completed = value.Count()
 	case name == "Failed requests":

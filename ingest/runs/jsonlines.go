@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // jsonLines parses lines that are objects of one struct. A field of the struct
@@ -116,25 +117,18 @@ func (p *jsonLines[T]) decode(line []byte, into []value) error {
 		into[i] = value{isSet: !field.IsNil()}
 		switch one := field.Interface().(type) {
 		case *int64:
-			into[i].whole = deref(one)
+			into[i].whole = maybe.Or(one, 0)
 		case *float64:
-			into[i].real = deref(one)
+			into[i].real = maybe.Or(one, 0)
 		case *string:
-			into[i].text = []byte(deref(one))
+			into[i].text = []byte(maybe.Or(one, ""))
 		case *bool:
-			into[i].is = deref(one)
+			into[i].is = maybe.Or(one, false)
 		case *integers:
-			into[i].numbers = deref(one)
+			into[i].numbers = maybe.Or(one, nil)
 		}
 	}
 	return nil
-}
-
-func deref[V any](pointer *V) (value V) {
-	if pointer != nil {
-		value = *pointer
-	}
-	return value
 }
 
 // append adds the value to the column's builder. Text that is not UTF-8 would be refused by DuckDB, with the whole file.

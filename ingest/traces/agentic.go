@@ -12,6 +12,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 )
 
 // Agentic reads sessions of coding agents as callanjfox/kv-cache-tester publishes
@@ -231,7 +232,7 @@ func (a *agentic) read(t agentThread) error {
 			continue
 		}
 		arrival.ArrivalNs += t.beginNs
-		detail := read.ArrivalDetail{Model: read.OrNil(read.Word(r.Model)), E2ES: measured(r.APITime), TTFTS: measured(r.TTFT)}
+		detail := read.ArrivalDetail{Model: maybe.Known(read.Word(r.Model)), E2ES: measured(r.APITime), TTFTS: measured(r.TTFT)}
 		if len(starts) > 0 {
 			detail.ThinkS = a.think(r, before, arrival.ArrivalNs-starts[len(starts)-1])
 		} else if t.parent != "" {

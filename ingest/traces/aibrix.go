@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // AIBrix reads AIBrix's workloads: JSON lines, one per instant in milliseconds
@@ -76,7 +77,7 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 				arrival.SessionID, arrival.Turn = &session, new(turns[session])
 				turns[session]++
 			}
-			out.AddRequest(arrival, read.ArrivalDetail{Model: read.OrNil(read.Word(request.Model))})
+			out.AddRequest(arrival, read.ArrivalDetail{Model: maybe.Known(read.Word(request.Model))})
 		}
 		return nil, nil
 	})

@@ -288,7 +288,7 @@ func (p *azure) quotedRow(c *read.Clock, line []byte) (r azureRow, problem *read
 		if at > len(line) {
 			return r, &read.Reject{Column: p.names[i], Reason: read.Missing}
 		}
-		field, next, reason := read.CSVField(line, at)
+		field, next, reason := read.FieldAt(line, at, ',')
 		if reason == "" && role != passedOver {
 			reason = r.readWhole(role, c, field, "")
 		}

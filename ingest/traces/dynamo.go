@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/maybe"
 )
 
 // Dynamo reads NVIDIA Dynamo's request traces: JSON lines, each an event, bare or
@@ -135,7 +136,7 @@ func (r *dynamo) request(number int64, event dynamoEvent) (*read.Reject, error) 
 	}
 	arrival.ArrivalNs -= r.origin
 	detail := read.ArrivalDetail{
-		Model: read.OrNil(read.Word(request.Model)),
+		Model: maybe.Known(read.Word(request.Model)),
 		TTFTS: read.Seconds(request.TTFTMs.String(), 1e-3),
 		E2ES:  read.Seconds(request.TotalMs.String(), 1e-3),
 	}
@@ -184,7 +185,7 @@ func (r *dynamo) blocks(request *dynamoRequest, arrival *read.Arrival) *read.Rej
 
 // session places a request after those of its session that have ended.
 func (r *dynamo) session(agent dynamoAgent, arrival *read.Arrival, detail *read.ArrivalDetail) {
-	arrival.Class = read.OrNil(read.Word(cmp.Or(agent.SessionType, agent.WorkflowType)))
+	arrival.Class = maybe.Known(read.Word(cmp.Or(agent.SessionType, agent.WorkflowType)))
 	id := read.NamedOrHashed(cmp.Or(agent.Trajectory, agent.Program, agent.Session))
 	if id == "" {
 		return

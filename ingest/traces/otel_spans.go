@@ -8,6 +8,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 )
 
 // spans are what a file of OpenTelemetry holds. Which of them are requests is known
@@ -292,9 +293,9 @@ func (s *spans) write(requests []*span) {
 // request adds one request with what its span says of its latencies.
 func (s *spans) request(of *span, at int64, in spanPlace) {
 	row := read.Arrival{Line: of.line, ArrivalNs: at, InputTokens: of.input, OutputTokens: max(of.output, 0),
-		SessionID: read.OrNil(in.session), Turn: in.turn, Class: read.OrNil(of.operation)}
-	detail := read.ArrivalDetail{ThinkS: in.think, ParentSessionID: read.OrNil(in.parent), ParentTurn: in.parentTurn,
-		Model: read.OrNil(of.model), IsFailed: new(of.hasFailed)}
+		SessionID: maybe.Known(in.session), Turn: in.turn, Class: maybe.Known(of.operation)}
+	detail := read.ArrivalDetail{ThinkS: in.think, ParentSessionID: maybe.Known(in.parent), ParentTurn: in.parentTurn,
+		Model: maybe.Known(of.model), IsFailed: new(of.hasFailed)}
 	if of.cached >= 0 {
 		detail.CachedTokens = &of.cached
 	}

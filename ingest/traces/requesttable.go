@@ -6,6 +6,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 )
 
 // What becomes of the values of a table of requests, whatever it came from: CSV,
@@ -280,7 +281,7 @@ func (t *requestTable) session(r *request, row *read.Arrival, detail *read.Arriv
 		return problem
 	}
 	row.Class = t.out.Class(string(r[classIn]))
-	detail.Model = read.OrNil(read.Word(string(r[modelIn])))
+	detail.Model = maybe.Known(read.Word(string(r[modelIn])))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/splitmix"
 )
 
@@ -89,7 +90,7 @@ func (t *swissAI) request(number int64, row *swissRow) (*read.Reject, error) {
 	if problem != nil {
 		return problem, nil
 	}
-	detail := read.ArrivalDetail{Model: read.OrNil(read.Word(row.Model))}
+	detail := read.ArrivalDetail{Model: maybe.Known(read.Word(row.Model))}
 	if row.Finished != "" {
 		finished, problem := t.instant("finished_at", row.Finished)
 		if problem != nil {

@@ -13,6 +13,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/jsonscan"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -226,7 +227,7 @@ func (t *traceLab) round(number int64, row *roundRow) (*read.Reject, error) {
 		t.origin, t.out.About.OriginAt = at.UnixNano(), &at
 	}
 	t.count(row)
-	detail := read.ArrivalDetail{Model: read.OrNil(read.Word(row.Model)), CachedTokens: &prefix}
+	detail := read.ArrivalDetail{Model: maybe.Known(read.Word(row.Model)), CachedTokens: &prefix}
 	if ended > 0 {
 		detail.E2ES = read.SinceNs(sent, ended)
 	} else {

@@ -94,11 +94,6 @@ func (p *blockPool) dropFree(i int32) {
 	p.free--
 }
 
-// find returns the first of the cached blocks with that hash.
-func (p *blockPool) find(hash uint64) (int32, bool) {
-	return p.byHash.get(hash)
-}
-
 // watch forgets an earlier lookup and notes another: the blocks that were found, and the hash after them.
 func (p *blockPool) watch(before, found []int32, next uint64, hasNext bool) {
 	if p.blocks != nil { // else a reset has forgotten what was found before

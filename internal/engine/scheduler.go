@@ -319,7 +319,7 @@ func (s *Scheduler) lookUp(q *Sequence) []int32 {
 	most := min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
 	var found []int32
 	for block := range most {
-		i, isThere := s.pool.find(q.Prefix.hash(block, s.cfg.BlockSize))
+		i, isThere := s.pool.byHash.get(q.Prefix.hash(block, s.cfg.BlockSize))
 		if !isThere {
 			break
 		}

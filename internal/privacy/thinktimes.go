@@ -20,7 +20,7 @@ func (t *Trace) roundThinks(tick, k int64) (before, after *float64) {
 	var having []int
 	sum := 0.0
 	for i, row := range t.Rows {
-		if !isNaN(row.ThinkS) {
+		if !math.IsNaN(row.ThinkS) {
 			having = append(having, i)
 			sum += row.ThinkS
 		}
@@ -72,7 +72,7 @@ func (t *Trace) thinkProblem(tick, k int64) string {
 	of := map[int64]float64{}
 	having := map[float64]int64{}
 	for _, row := range t.Rows {
-		if isNaN(row.ThinkS) {
+		if math.IsNaN(row.ThinkS) {
 			continue
 		}
 		at := tickOf(row.ThinkS, tick)

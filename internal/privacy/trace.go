@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -207,5 +206,3 @@ func floorTo(at, step int64) int64 {
 	}
 	return at - rest
 }
-
-func isNaN(v float64) bool { return math.IsNaN(v) }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -105,7 +106,7 @@ func (t *Trace) line(line []byte, row *Row) []byte {
 		whole("parent_turn", int64(row.ParentTurn))
 	}
 	text("class", t.Classes[row.Class])
-	if !isNaN(row.ThinkS) {
+	if !math.IsNaN(row.ThinkS) {
 		line = append(line, `,"think_s":`...)
 		line = strconv.AppendFloat(line, row.ThinkS, 'f', 3, 64)
 	}

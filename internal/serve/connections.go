@@ -17,8 +17,6 @@ type connections struct {
 	waiting []net.Conn // those without a request, the longest first
 }
 
-func newConnections(limit int) *connections { return &connections{limit: limit} }
-
 // mostConnections leaves each worker its pipes and the server its own files.
 func mostConnections(workers int) int {
 	const perWorker, own, atMost = 8, 24, 1000

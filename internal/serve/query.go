@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -127,7 +128,7 @@ func pass(o *process, errand worker.Errand, a *answer) (rows int64, err error) {
 		switch kind {
 		case worker.FrameHead:
 			var head worker.Head
-			if err := unmarshal(payload, &head); err != nil {
+			if err := json.Unmarshal(payload, &head); err != nil {
 				return 0, err
 			}
 			a.open(head)
@@ -141,7 +142,7 @@ func pass(o *process, errand worker.Errand, a *answer) (rows int64, err error) {
 			}
 		case worker.FrameEnd:
 			var end worker.End
-			if err := unmarshal(payload, &end); err != nil {
+			if err := json.Unmarshal(payload, &end); err != nil {
 				return 0, err
 			}
 			a.end(end)

@@ -244,5 +244,3 @@ func readParameters(text json.RawMessage, errand *worker.Errand) error {
 	}
 	return nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,7 +70,7 @@ func New(config Config) (*Server, error) {
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 		ErrorLog:       log.New(discard{}, "", 0), // a client's mistakes in TLS or HTTP are not the operator's
-		ConnState:      newConnections(mostConnections(config.Workers)).changed,
+		ConnState:      (&connections{limit: mostConnections(config.Workers)}).changed,
 	}
 	if err := s.pool.prove(following.current); err != nil {
 		s.pool.close()
@@ -274,8 +273,6 @@ func pathValue(r *http.Request, name string) string {
 	}
 	return value
 }
-
-func unmarshal(text []byte, into any) error { return json.Unmarshal(text, into) }
 
 // CheckListening refuses addresses that would let strangers in.
 func CheckListening(host string, tokens int, hasTLS bool) error {

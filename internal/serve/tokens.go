@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -48,7 +49,7 @@ func ReadTokens(path, text string) ([]Token, error) {
 			return nil, hint.Misuse("--token-file %s: line %d: the name is there already, or cannot be printed", path, i+1)
 		}
 		seen[words[0]] = true
-		token, err := NewToken("of line "+itoa(i+1), words[1])
+		token, err := NewToken("of line "+strconv.Itoa(i+1), words[1])
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-// Package stat is the statistics of a sample: its mean, its quantiles, and how far two samples are apart. A sample has no NaN:
+// Package stat is the statistics of a sample: its sums and mean, its quantiles, and how far two samples are apart. A sample has no NaN:
 // slices.Sort would put it first, and what comes out then is the quantile of another sample. Infinite values are allowed, but a quantile
 // between two of them is NaN.
 package stat
@@ -32,6 +32,14 @@ func Median(sorted []float64) float64 {
 func Sum(values []float64) (sum float64) {
 	for _, v := range values {
 		sum += v
+	}
+	return sum
+}
+
+// Dot is the sum of the products of two lists of the same length.
+func Dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
 	}
 	return sum
 }

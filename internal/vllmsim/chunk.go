@@ -158,8 +158,6 @@ func (s *stream) bodyStart(out []byte, object string) []byte {
 	return append(out, `,"choices":[`...)
 }
 
-func (s *stream) chunkHead() []byte { return append(s.chunkStart(nil), `{"index":`...) }
-
 // choiceStart is the start of a chunk of c, up to its text.
 func (s *stream) choiceStart(out []byte, c *choice) []byte {
 	out = append(out, s.head...)

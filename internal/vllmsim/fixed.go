@@ -37,8 +37,6 @@ type paced struct {
 	times  sequenceTimes
 }
 
-func newPacer(s *Server) *pacer { return &pacer{server: s, fixed: *s.cfg.Fixed} }
-
 func (p *pacer) wakeBy(make func() waker) { p.waker = make() }
 
 func (p *pacer) submit(st *stream) *apiError {

@@ -51,7 +51,7 @@ func New(c Config) (*Server, error) {
 		listeners:   map[net.Listener]bool{}, connections: map[*connection]bool{},
 	}
 	if cfg.Fixed != nil {
-		s.driver = newPacer(s)
+		s.driver = &pacer{server: s, fixed: *s.cfg.Fixed}
 	} else {
 		s.driver = newStepper(s)
 	}

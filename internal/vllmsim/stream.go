@@ -78,7 +78,7 @@ func newStream(c *connection, a *textRequest, path string, began time.Duration) 
 	s := &stream{request: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
 	s.truth = truth{id: a.id, arrived: c.arrived, began: began}
 	s.choices, a.choices = a.choices, nil // only the stream holds them, so that abandoning it frees them
-	s.head = s.chunkHead()
+	s.head = append(s.chunkStart(nil), `{"index":`...)
 	s.open = len(s.choices)
 	return s
 }

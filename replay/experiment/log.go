@@ -116,7 +116,5 @@ func (l *Log) ended(d Done) error {
 	return l.add(logLine{Event: "ended", Done: &d})
 }
 
-func (l *Log) end(event, why string) error { return l.add(logLine{Event: event, Why: why}) }
-
 // Close closes the journal's file.
 func (l *Log) Close() error { return l.file.Close() }

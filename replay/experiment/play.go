@@ -64,7 +64,7 @@ func Play(ctx context.Context, f File, l *Log, h Callbacks) ([]Done, error) {
 	if err := takeIn(ctx, l, h, all, true); err != nil {
 		return all, err
 	}
-	return all, l.end(event, why)
+	return all, l.add(logLine{Event: event, Why: why})
 }
 
 func run(ctx context.Context, l *Log, h Callbacks, s Step) (Done, error) {

@@ -15,7 +15,7 @@ func Scaled(requests []Request, choices Choices) ([]Request, error) {
 	d := &draft{choices: choices, header: &header, isInMemory: true, cut: map[uint64]bool{}}
 	t := newTotals(&header)
 	scaled := make([]Request, 0, int(float64(len(requests))*choices.Thin*choices.Thicken*1.1)+8)
-	for req, err := range d.chosen(whole(requests)) {
+	for req, err := range d.chosen(Each(requests)) {
 		if err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}

@@ -87,7 +87,7 @@ func TestSortingInPartsIsSorting(t *testing.T) {
 		all = append(all, Request{Due: time.Duration(rnd.Int64N(5000)), InputTokens: i + 1, OutputTokens: 1, BlockTokens: 1,
 			Blocks: make([]uint64, 500)})
 	}
-	got := must.All(d.byDue(whole(all)))(t)
+	got := must.All(d.byDue(Each(all)))(t)
 	slices.SortStableFunc(all, func(a, b Request) int { return int(a.Due - b.Due) })
 	if len(got) != len(all) {
 		t.Fatalf("%d of %d requests", len(got), len(all))

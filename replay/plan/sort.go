@@ -104,20 +104,10 @@ func (s *sorter) merge(yield func(Request, error) bool) error {
 		defer stop()
 		heads = append(heads, &mergeHead{part: i, next: next})
 	}
-	next, stop := iter.Pull2(whole(s.part))
+	next, stop := iter.Pull2(Each(s.part))
 	defer stop()
 	heads = append(heads, &mergeHead{part: len(heads), next: next})
 	return heads.merge(yield)
-}
-
-func whole(requests []Request) iter.Seq2[Request, error] {
-	return func(yield func(Request, error) bool) {
-		for _, req := range requests {
-			if !yield(req, nil) {
-				return
-			}
-		}
-	}
 }
 
 // mergeHead is the next request of one part.

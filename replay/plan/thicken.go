@@ -197,7 +197,7 @@ type memory struct{ held []Request }
 
 func (m *memory) add(req Request) error               { m.held = append(m.held, req); return nil }
 func (m *memory) close() error                        { return nil }
-func (m *memory) requests() iter.Seq2[Request, error] { return whole(m.held) }
+func (m *memory) requests() iter.Seq2[Request, error] { return Each(m.held) }
 func (m *memory) remove()                             {}
 
 // lineFile is a temporary compressed file of requests, next to the plan that is being made.

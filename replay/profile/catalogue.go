@@ -136,11 +136,9 @@ func (w *writing) grow() {
 	w.growth = true
 	w.note("the file has no input_sequence_length_per_turn: each call adds %s tokens on average, so that the mean prompt is its input_sequence_length; contexts that are cut, and calls that stand alone, are not in the profile", number3(w.PerTurn.Mean))
 	if w.Shared != nil {
-		w.note("of the file's prompts %s are what the call before had", show100(w.Shared.Mean/w.Input.Mean))
+		w.note("of the file's prompts %s are what the call before had", number3(100*w.Shared.Mean/w.Input.Mean)+" %")
 	}
 }
-
-func show100(share float64) string { return number3(100*share) + " %" }
 
 // several says that sessions have several turns.
 func (w *writing) several() bool { return w.Turns != nil && w.Turns.Max > 1 }

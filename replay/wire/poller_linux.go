@@ -109,7 +109,8 @@ const wakeEarlier = 40 * time.Microsecond
 // Wait returns what is ready, after so long at most.
 func (p *Poller) Wait(d time.Duration) []unix.EpollEvent {
 	if d = max(d-wakeEarlier, 0); d > 0 {
-		sharpen() // whatever thread this is
+		// The kernel is to wake whatever thread this is when it was asked to, and not up to 50 us later.
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	}
 	var n int
 	if p.timer < 0 {
@@ -139,6 +140,3 @@ func (p *Poller) wait1(d time.Duration) int {
 	n, _ := unix.EpollWait(p.epoll, p.events, -1)
 	return n
 }
-
-// sharpen makes the kernel wake this thread when it was asked to, and not up to 50 us later.
-func sharpen() { unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }

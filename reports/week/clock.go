@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // the same page on a machine without zone files
 
 	"tidemark/analysis/week"
+	"tidemark/reports/week/draw"
 )
 
 // Times of the page are in the service's zone. Inside the week the hours of the report say what the clock showed, so that no time zone
@@ -95,23 +96,13 @@ func isRow(starts []time.Time) bool {
 	return true
 }
 
-// mondayOf is the Monday of an ISO week such as 2026-W47.
-func mondayOf(isoWeek string) (time.Time, bool) {
-	var year, number int
-	if _, err := fmt.Sscanf(isoWeek, "%d-W%d", &year, &number); err != nil {
-		return time.Time{}, false
-	}
-	fourth := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC) // always in week 1
-	return fourth.AddDate(0, 0, 7*(number-1)-(int(fourth.Weekday())+6)%7), true
-}
-
 // mondayInWords: 11 January; with the year where it is another one than the report's. Text that is no week is returned as it is.
 func mondayInWords(isoWeek, reportWeek string) string {
-	monday, ok := mondayOf(isoWeek)
+	monday, ok := draw.Monday(isoWeek)
 	if !ok {
 		return isoWeek
 	}
-	if this, ok := mondayOf(reportWeek); ok && monday.Sub(this) > 300*24*time.Hour {
+	if this, ok := draw.Monday(reportWeek); ok && monday.Sub(this) > 300*24*time.Hour {
 		return monday.Format("2 January 2006")
 	}
 	return monday.Format("2 January")
@@ -137,7 +128,7 @@ func weekInWords(r *week.Report) string {
 
 // isNextWeek says that the second ISO week follows the first at once.
 func isNextWeek(before, after string) bool {
-	one, okOne := mondayOf(before)
-	two, okTwo := mondayOf(after)
+	one, okOne := draw.Monday(before)
+	two, okTwo := draw.Monday(after)
 	return okOne && okTwo && two.Sub(one) == 7*24*time.Hour
 }

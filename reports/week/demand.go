@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -49,8 +50,8 @@ func (f *facts) days() table {
 				missing++
 				continue
 			}
-			requests, input, output = requests+or(h.Requests), input+or(h.InputTokens), output+or(h.OutputTokens)
-			peak = max(peak, or(h.PeakRatePerS))
+			requests, input, output = requests+maybe.Or(h.Requests, 0), input+maybe.Or(h.InputTokens, 0), output+maybe.Or(h.OutputTokens, 0)
+			peak = max(peak, maybe.Or(h.PeakRatePerS, 0))
 		}
 		if name != "" && missing == hours {
 			t.Rows = append(t.Rows, cells(name, unknown, unknown, unknown, unknown, count(missing)))
@@ -59,14 +60,6 @@ func (f *facts) days() table {
 		}
 	}
 	return t
-}
-
-// or is a number, and 0 where it is not known: for sums only.
-func or[N int | int64 | float64](n *N) N {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 func (f *facts) classes() *table {

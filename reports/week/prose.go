@@ -49,54 +49,39 @@ func (p prose) String() string {
 	return out.String()
 }
 
-// HTML is for the page.
-func (p prose) HTML() template.HTML {
+// written is the text with marks around what is bold and around commands. escape and inCode keep signs from being marks, outside of commands and in them.
+func (p prose) written(escape, inCode func(text string) string, boldMarks, codeMarks [2]string) string {
 	var out strings.Builder
 	for _, part := range p {
-		text := template.HTMLEscapeString(part.text)
-		if part.isBold {
-			text = "<strong>" + text + "</strong>"
+		switch {
+		case part.isCode:
+			out.WriteString(codeMarks[0] + inCode(part.text) + codeMarks[1])
+		case part.isBold:
+			out.WriteString(boldMarks[0] + escape(part.text) + boldMarks[1])
+		default:
+			out.WriteString(escape(part.text))
 		}
-		if part.isCode {
-			text = "<code>" + text + "</code>"
-		}
-		out.WriteString(text)
 	}
-	return template.HTML(out.String()) // safe: every part is escaped
+	return out.String()
+}
+
+// HTML is for the page.
+func (p prose) HTML() template.HTML {
+	escape := template.HTMLEscapeString
+	return template.HTML(p.written(escape, escape, [2]string{"<strong>", "</strong>"}, [2]string{"<code>", "</code>"})) // safe: every part is escaped
 }
 
 // Markdown is for summary.md.
 func (p prose) Markdown() string {
-	var out strings.Builder
-	for _, part := range p {
-		text := markdown(part.text)
-		if part.isBold {
-			text = "**" + text + "**"
-		}
-		if part.isCode {
-			text = "`" + part.text + "`"
-		}
-		out.WriteString(text)
-	}
-	return out.String()
+	asItIs := func(text string) string { return text }
+	return p.written(markdown, asItIs, [2]string{"**", "**"}, [2]string{"`", "`"})
 }
 
 var slackMarks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "∗", "`", "'")
 
 // Slack is in the marks of a message in Slack, which knows no way to write a mark as it is.
 func (p prose) Slack() string {
-	var out strings.Builder
-	for _, part := range p {
-		text := slackMarks.Replace(part.text)
-		if part.isBold {
-			text = "*" + text + "*"
-		}
-		if part.isCode {
-			text = "`" + text + "`"
-		}
-		out.WriteString(text)
-	}
-	return out.String()
+	return p.written(slackMarks.Replace, slackMarks.Replace, [2]string{"*", "*"}, [2]string{"`", "`"})
 }
 
 var markdownMarks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "<", "&lt;", "#", `\#`, "|", `\|`, "\n", " ", "\r", " ")

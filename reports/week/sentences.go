@@ -188,7 +188,7 @@ func (f *facts) sayBusiest() candidate {
 	case f.Verdict.Kind == week.Buy:
 		return f.sayShort()
 	case f.Verdict.Kind == week.Measure && f.Verdict.Cautious != nil:
-		return candidate{1, join(brought, fmt.Sprintf(": by the model %s, and ", doNeed(f.Most)), bold(count(*f.Verdict.Cautious)+f.ifSlow()), ". Half an hour of load tells which."), join(brought, ".")}
+		return candidate{1, join(brought, fmt.Sprintf(": by the model it needs %s, and ", replicas(f.Most)), bold(count(*f.Verdict.Cautious)+f.ifSlow()), ". Half an hour of load tells which."), join(brought, ".")}
 	case f.isOver():
 		return candidate{1, join(brought, fmt.Sprintf(", which needs %s. That is within chance (%s), and last week needed %s: a second such week would count.",
 			replicas(f.Most), "±"+narrow+percent(f.Verdict.Chance), of(f.Verdict.NeededBefore, count[int]))), join(brought, ", more than is paid for, by no more than chance.")}
@@ -421,9 +421,6 @@ func (f *facts) sayMissing() candidate {
 	}
 	return candidate{1, join(said, ", and a busier one may be among them."), join(said, ".")}
 }
-
-// doNeed: needs 5 replicas.
-func doNeed(n int) string { return "it needs " + replicas(n) }
 
 // since says what changed against last week: the verdict, and each of what it follows from, by the same estimates for both weeks.
 func (f *facts) since() prose {

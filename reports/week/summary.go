@@ -8,6 +8,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/escape"
+	"tidemark/internal/maybe"
 )
 
 // told is what a summary says, in whatever form: each paragraph is one or several lines.
@@ -164,19 +165,12 @@ func JSON(r *week.Report) ([]byte, error) {
 	if w := r.Forecast.NaivePeakAhead; w != nil {
 		s.NaivePeak, s.LowNaivePeak, s.HighNaivePeak = &w.Peak, w.Low, w.High
 	}
-	s.NextReplicaWeek, s.EarliestReplica = orNull(r.Forecast.NextReplicaWeek), orNull(r.Forecast.EarliestReplica)
+	s.NextReplicaWeek, s.EarliestReplica = maybe.Known(r.Forecast.NextReplicaWeek), maybe.Known(r.Forecast.EarliestReplica)
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("summary of %s, %s: %w", r.Service, r.Week, err)
 	}
 	return append(out, '\n'), nil
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // tokensChange is that of prompts and answers together. Where the report has only the two apart, they are weighted with last week's tokens; the

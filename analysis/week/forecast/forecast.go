@@ -14,6 +14,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tidemark/internal/stat"
@@ -121,7 +122,7 @@ func Of(weeks []Week, asked Asked) (Forecast, error) {
 	if out.Why = history.whyNot(len(weeks)); out.Why != "" {
 		return out, nil
 	}
-	peaks := newSeries(history, peakOf, greatest)
+	peaks := newSeries(history, peakOf, slices.Max[[]float64])
 	model := choose(peaks)
 	out.Method, out.IsLog = model.method(), model.isLog
 	out.Error, out.NaiveError = model.errors()

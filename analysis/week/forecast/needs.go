@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // mostNeeds is how many further replicas are listed.
 const mostNeeds = 12
@@ -53,8 +56,8 @@ func monthAgo(h history) *Check {
 	if known < leastWeeks || h.weeks[known-1].at != target-4 {
 		return nil
 	}
-	then := choose(newSeries(h.until(known), peakOf, greatest))
-	now := newSeries(h, peakOf, greatest)
+	then := choose(newSeries(h.until(known), peakOf, slices.Max[[]float64]))
+	now := newSeries(h, peakOf, slices.Max[[]float64])
 	hours := make([][]int, 4)
 	for i := range hours {
 		hours[i] = now.hours[last]

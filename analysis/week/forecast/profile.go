@@ -20,8 +20,6 @@ func peakOf(h Hour) float64     { return h.PeakRatePerS }
 func requestsOf(h Hour) float64 { return h.Requests }
 func tokensOf(h Hour) float64   { return h.Tokens }
 
-func greatest(values []float64) float64 { return slices.Max(values) }
-
 func newSeries(h history, figure func(Hour) float64, combine func([]float64) float64) series {
 	out := series{now: h.now, combine: combine}
 	for _, week := range h.weeks {

@@ -1,6 +1,10 @@
 package forecast
 
-import "math"
+import (
+	"math"
+
+	"tidemark/internal/stat"
+)
 
 // The level of week t is
 //
@@ -135,7 +139,7 @@ func refit(fits []fit, places []int, x, days []float64, events []event) {
 		}
 		lnRoot := cholesky(f.root)
 		f.solved = solve(f.root, x)
-		f.ln = f.prior - lnRoot - dot(x, f.solved)/2
+		f.ln = f.prior - lnRoot - stat.Dot(x, f.solved)/2
 	}
 }
 
@@ -189,7 +193,7 @@ func gainOf(e event, places []int, fits []fit) float64 {
 	z := pattern(e, places)
 	for k := range fits {
 		f := &fits[k]
-		along := eventSD * dot(z, f.solved)
+		along := eventSD * stat.Dot(z, f.solved)
 		size := 1 + eventSD*eventSD*squareAlong(f.root, z)
 		before[k] = f.ln
 		after[k] = f.ln + along*along/size/2 - math.Log(size)/2
@@ -205,7 +209,7 @@ func direction(e event, places []int, fits []fit) (out float64) {
 	}
 	all := lnSum(total)
 	for k := range fits {
-		out += math.Exp(fits[k].ln-all) * dot(z, fits[k].solved)
+		out += math.Exp(fits[k].ln-all) * stat.Dot(z, fits[k].solved)
 	}
 	return out
 }
@@ -261,7 +265,7 @@ func mix(places []int, x []float64, fits []fit, events []event, now, ahead int) 
 		for i, at := range places {
 			cross[i] = f.slope * f.slope * ofSlope[at][now]
 		}
-		slope := dot(cross, f.solved)
+		slope := stat.Dot(cross, f.solved)
 		out.slope += weight * slope
 		slopeSquares += weight * (slope*slope + f.slope*f.slope - squareAlong(f.root, cross))
 		for h := range ahead {
@@ -272,7 +276,7 @@ func mix(places []int, x []float64, fits []fit, events []event, now, ahead int) 
 					cross[i] = f.covariance(at, to) + shared(v.events, at, to)
 				}
 				own += shared(v.events, to, to)
-				mean := dot(cross, f.solved)
+				mean := stat.Dot(cross, f.solved)
 				variance := max(own-squareAlong(f.root, cross), 0)
 				means[h] += weight * v.share * mean
 				squares[h] += weight * v.share * (mean*mean + variance)
@@ -310,7 +314,7 @@ func variants(events []event, places []int) []variant {
 func cholesky(a [][]float64) (lnRoot float64) {
 	for i := range a {
 		for j := range i + 1 {
-			v := a[i][j] - dot(a[i][:j], a[j][:j])
+			v := a[i][j] - stat.Dot(a[i][:j], a[j][:j])
 			if i == j {
 				a[i][i] = math.Sqrt(max(v, 1e-12))
 				lnRoot += math.Log(a[i][i])
@@ -326,7 +330,7 @@ func cholesky(a [][]float64) (lnRoot float64) {
 func forward(root [][]float64, x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i := range y {
-		y[i] = (x[i] - dot(root[i][:i], y[:i])) / root[i][i]
+		y[i] = (x[i] - stat.Dot(root[i][:i], y[:i])) / root[i][i]
 	}
 	return y
 }
@@ -346,14 +350,7 @@ func solve(root [][]float64, x []float64) []float64 {
 // squareAlong is z' covariance^-1 z.
 func squareAlong(root [][]float64, z []float64) float64 {
 	y := forward(root, z)
-	return dot(y, y)
-}
-
-func dot(a, b []float64) (out float64) {
-	for i := range a {
-		out += a[i] * b[i]
-	}
-	return out
+	return stat.Dot(y, y)
 }
 
 func lnSum(values []float64) float64 {

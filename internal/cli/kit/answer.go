@@ -167,20 +167,9 @@ func OrNull[T comparable](value T) any {
 	return value
 }
 
-// ValueOrNull is the cell of an optional number.
-func ValueOrNull(v *float64) any {
-	if v == nil {
-		return nil
-	}
-	return *v
-}
-
 // For people bytes are in GB, 10^9, and in GiB, 2^30, each in a column of its own.
 func Gigabytes(bytes float64) string { return show.Figures(bytes / 1e9) }
 func Gibibytes(bytes float64) string { return show.Figures(bytes / (1 << 30)) }
-
-// Whole writes a count of tokens, requests or GPUs in full.
-func Whole(n float64) string { return show.Count(n) }
 
 // Tenths writes a count that is a mean, with one decimal place.
 func Tenths(n float64) string {

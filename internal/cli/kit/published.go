@@ -164,7 +164,7 @@ func (c *Call) snapshotToRead(ctx context.Context) (snapshot string, mode wareho
 		fresh, manifest, why = published.Fresh(path, folder)
 	}
 	isHeld := errors.Is(problem, warehouse.ErrHeld) || problem == nil
-	if fresh != published.Current && problem != nil && !isNotOpened(problem) && ctx.Err() == nil {
+	if fresh != published.Current && problem != nil && !errors.As(problem, new(notOpened)) && ctx.Err() == nil {
 		c.Tell("warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
 		return "", 0
 	}
@@ -222,8 +222,6 @@ func (c *Call) updated(ctx context.Context, path string) {
 type notOpened struct{ error }
 
 func (e notOpened) Unwrap() error { return e.error }
-
-func isNotOpened(err error) bool { return errors.As(err, new(notOpened)) }
 
 // BroughtUp opens the warehouse for writing, which brings its views to this version and computes what a killed writer left
 // out, and publishes it into the folders.

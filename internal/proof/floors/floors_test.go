@@ -80,6 +80,7 @@ var floor = map[string]int{
 	"internal/hint":                          -3,
 	"internal/jsonscan":                      -1,
 	"internal/lazy":                          -1,
+	"internal/maybe":                         -1,
 	"internal/parallel":                      -1,
 	"internal/store/objects":                 0,
 	"internal/store/objects/objectstest":     0,

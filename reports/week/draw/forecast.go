@@ -103,7 +103,7 @@ func (w weekly) at(f week.ForecastWeek) (float64, bool) {
 	day, err := time.Parse(time.DateOnly, f.Monday)
 	if err != nil {
 		var ok bool
-		if day, ok = monday(f.Week); !ok {
+		if day, ok = Monday(f.Week); !ok {
 			return 0, false
 		}
 	}

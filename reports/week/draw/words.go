@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
+	"tidemark/analysis/week/service"
 	"tidemark/internal/show"
 )
 
@@ -105,20 +106,15 @@ func dateOf(h week.Hour) (day int, month string) {
 	return at.Day(), at.Format("Jan")
 }
 
-// monday is the first day of an ISO week: 2026-W47 is 16 November 2026.
-func monday(isoWeek string) (time.Time, bool) {
-	var year, n int
-	if _, err := fmt.Sscanf(isoWeek, "%d-W%d", &year, &n); err != nil {
-		return time.Time{}, false
-	}
-	fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC) // always in week 1
-	first := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7)
-	return first.AddDate(0, 0, 7*(n-1)), true
+// Monday is the first day of an ISO week: 2026-W47 is 16 November 2026.
+func Monday(isoWeek string) (time.Time, bool) {
+	w, err := service.ParseWeek(isoWeek, time.UTC)
+	return w.Start(), err == nil
 }
 
 // mondayName is 11 January.
 func mondayName(isoWeek string) string {
-	at, ok := monday(isoWeek)
+	at, ok := Monday(isoWeek)
 	if !ok {
 		return isoWeek
 	}

@@ -201,7 +201,7 @@ func printCalibration(c *kit.Call, calibration analysis.Calibration) error {
 		c.Remark("%s: %s of %s.", deploymentText(calibration.Deployment), show.Things(calibration.Points, "measured point", "measured points"), calibration.Runs[0])
 	} else {
 		c.Remark("%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
-			kit.Whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), kit.Tenths(calibration.Weight))
+			show.Count(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), kit.Tenths(calibration.Weight))
 	}
 	fmt.Fprintln(c.App.Writer)
 	shown := kit.TableOf(calibratedColumns...)
@@ -262,7 +262,7 @@ func listCalibrations(ctx context.Context, c *kit.Call, w *warehouse.Warehouse) 
 		if begin > 0 {
 			fmt.Fprintln(c.App.Writer)
 		}
-		of := kit.Whole(first.Number("requests")) + " requests of " + strings.Join(strings.Fields(first.Text("run_ids")), ", ")
+		of := show.Count(first.Number("requests")) + " requests of " + strings.Join(strings.Fields(first.Text("run_ids")), ", ")
 		if first.Number("requests") == 0 {
 			of = "points of " + first.Text("run_ids")
 		}

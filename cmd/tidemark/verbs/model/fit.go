@@ -99,7 +99,7 @@ func printFit(c *kit.Call, row kit.RowOf) error {
 		{"the engine's", "engine_bytes", show.Figures(row.Number("memory_utilization")) + " of it"},
 		{"- weights", "weight_bytes", "in " + row.Text("weight_format")},
 		{"- other", "other_bytes", otherText(row)},
-		{"= KV cache", "kv_room_bytes", kit.Whole(row.Number("kv_tokens")) + " tokens of " + kit.Whole(row.Number("kv_token_bytes")) + " bytes"},
+		{"= KV cache", "kv_room_bytes", show.Count(row.Number("kv_tokens")) + " tokens of " + show.Count(row.Number("kv_token_bytes")) + " bytes"},
 	} {
 		bytes := row.Number(part.column)
 		table.Rows = append(table.Rows, []any{part.name, fmt.Sprintf("%7.1f", bytes/1e9), fmt.Sprintf("%7.1f", bytes/(1<<30)), part.what})
@@ -118,7 +118,7 @@ func printFit(c *kit.Call, row kit.RowOf) error {
 func otherText(row kit.RowOf) string {
 	if row.Number("high_kv_tokens") > 0 {
 		return fmt.Sprintf("activations, CUDA graphs, NCCL: 3.5 to 5.5 GiB, which leaves %s to %s tokens",
-			kit.Whole(row.Number("low_kv_tokens")), kit.Whole(row.Number("high_kv_tokens")))
+			show.Count(row.Number("low_kv_tokens")), show.Count(row.Number("high_kv_tokens")))
 	}
 	return "activations, CUDA graphs, NCCL"
 }
@@ -127,7 +127,7 @@ func otherText(row kit.RowOf) string {
 // each other, and which limit comes first.
 func fitSentences(row kit.RowOf) []string {
 	var said []string
-	tokens := kit.Whole(row.Number("request_tokens"))
+	tokens := show.Count(row.Number("request_tokens"))
 	switch row.Text("verdict") {
 	case "does not fit":
 		return append(said, fmt.Sprintf("%s does not fit: its weights and the engine's buffers take %s GB of a GPU, %s GB more than the engine may use.",
@@ -137,24 +137,24 @@ func fitSentences(row kit.RowOf) []string {
 	}
 	said = append(said, fmt.Sprintf("%s requests of %s tokens at once.", kit.Tenths(row.Number("requests")), tokens))
 	if shared := row.Number("shared_prefix_tokens"); shared > 0 {
-		said = append(said, fmt.Sprintf("With %s of these tokens in common and held once, %s.", kit.Whole(shared), kit.Tenths(row.Number("requests_with_shared_prefix"))))
+		said = append(said, fmt.Sprintf("With %s of these tokens in common and held once, %s.", show.Count(shared), kit.Tenths(row.Number("requests_with_shared_prefix"))))
 	}
 	onset := row.Number("preemption_onset_requests")
-	text := fmt.Sprintf("More than %s running until their last token preempt each other", kit.Whole(onset))
+	text := fmt.Sprintf("More than %s running until their last token preempt each other", show.Count(onset))
 	if steady := math.Floor(row.Number("steady_requests")); steady > onset {
-		text += fmt.Sprintf("; a steady mix, answers half done on the mean, holds %s", kit.Whole(steady))
+		text += fmt.Sprintf("; a steady mix, answers half done on the mean, holds %s", show.Count(steady))
 	}
 	said = append(said, text+".")
 	if limit := row.Number("max_num_seqs"); row.Text("limited_by") == "max_num_seqs" {
-		said = append(said, fmt.Sprintf("max_num_seqs of %s comes first: the cache is never full.", kit.Whole(limit)))
+		said = append(said, fmt.Sprintf("max_num_seqs of %s comes first: the cache is never full.", show.Count(limit)))
 	}
 	if longest := row.Number("longest_request_tokens"); longest < row.Number("max_context_tokens") {
-		said = append(said, fmt.Sprintf("Alone, a request may have %s tokens: with a larger --max-model-len vLLM refuses to start.", kit.Whole(longest)))
+		said = append(said, fmt.Sprintf("Alone, a request may have %s tokens: with a larger --max-model-len vLLM refuses to start.", show.Count(longest)))
 	}
 	if heads, gpus := row.Number("kv_heads"), row.Number("tensor_parallel_size"); heads == 0 && gpus > 1 {
 		said = append(said, "The latent cache is the same on each GPU: more of them hold no more requests of it than the weights leave room for.")
 	} else if heads > 0 && gpus > heads {
-		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", kit.Whole(gpus), kit.Whole(heads), show.Figures(analysis.HeadCopies(gpus, heads))))
+		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", show.Count(gpus), show.Count(heads), show.Figures(analysis.HeadCopies(gpus, heads))))
 	}
 	return append(said, widened(row)...)
 }
@@ -199,7 +199,7 @@ func printOptions(c *kit.Call, options analysis.Table) error {
 	for _, row := range kit.RowsOf(options) {
 		table.Rows = append(table.Rows, []any{
 			row["change"], row.Text("tensor_parallel_size") + " x " + row.Text("gpu"), row["weight_format"],
-			kit.Gigabytes(row.Number("weight_bytes")), kit.Whole(row.Number("kv_tokens")), kit.Tenths(row.Number("requests")),
+			kit.Gigabytes(row.Number("weight_bytes")), show.Count(row.Number("kv_tokens")), kit.Tenths(row.Number("requests")),
 		})
 	}
 	return c.PrintTable(table)

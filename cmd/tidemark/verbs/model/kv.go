@@ -128,15 +128,15 @@ func shapeText(s analysis.ModelShape) string {
 		text = fmt.Sprintf("%s: %d layers, one latent vector of %d for %d heads, the same on each GPU", s.Model, s.Layers, s.LatentDim, s.QueryHeads)
 	}
 	if s.IndexLayers > 0 {
-		text += fmt.Sprintf("; they keep every token and read the best %s, which %d indexers choose", kit.Whole(float64(s.WindowTokens.Int64)), s.IndexLayers)
+		text += fmt.Sprintf("; they keep every token and read the best %s, which %d indexers choose", show.Count(float64(s.WindowTokens.Int64)), s.IndexLayers)
 	} else if s.WindowedLayers > 0 {
-		text += fmt.Sprintf("; %d of them keep %s tokens", s.WindowedLayers, kit.Whole(float64(s.WindowTokens.Int64)))
+		text += fmt.Sprintf("; %d of them keep %s tokens", s.WindowedLayers, show.Count(float64(s.WindowTokens.Int64)))
 	}
 	if s.LinearLayers > 0 {
 		text += fmt.Sprintf("; %d more keep a state of %s GB a sequence, however long", s.LinearLayers, kit.Gigabytes(s.StateBytes))
 	}
 	if s.MaxContextTokens.Valid {
-		text += fmt.Sprintf("; contexts of %s tokens at most", kit.Whole(float64(s.MaxContextTokens.Int64)))
+		text += fmt.Sprintf("; contexts of %s tokens at most", show.Count(float64(s.MaxContextTokens.Int64)))
 	}
 	return text + "."
 }
@@ -154,7 +154,7 @@ func (f *kvFlags) remarkHeads(table analysis.Table, shape analysis.ModelShape) {
 		}
 		bytes := row.Number("request_bytes")
 		text := fmt.Sprintf("With %d KV heads %s tokens are 2 * %s * %d layers * %d heads * %d * 2 bytes = %s GB.", f.heads,
-			kit.Whole(row.Number("tokens")), kit.Whole(row.Number("tokens")), shape.Layers, f.heads, shape.HeadDim, kit.Gigabytes(bytes))
+			show.Count(row.Number("tokens")), show.Count(row.Number("tokens")), shape.Layers, f.heads, shape.HeadDim, kit.Gigabytes(bytes))
 		if bytes/2 > 0.98*publishedKV && bytes/2 < 1.02*publishedKV {
 			text += fmt.Sprintf(" It differs from the %s GB that are published for this sum: those leave out one factor of 2, keys and values.", kit.Gigabytes(publishedKV))
 		}
@@ -202,7 +202,7 @@ func (f *kvFlags) print(table analysis.Table) error {
 	shown := kit.TableOf(columns...)
 	for _, row := range kit.RowsOf(table) {
 		cells := []any{
-			row.Text("model"), row.Text("kv_format"), kit.Whole(row.Number("tokens")), kit.Whole(row.Number("token_bytes")),
+			row.Text("model"), row.Text("kv_format"), show.Count(row.Number("tokens")), show.Count(row.Number("token_bytes")),
 			kit.Gigabytes(row.Number("request_bytes")), kit.Gibibytes(row.Number("request_bytes")),
 		}
 		if isShared {

@@ -102,11 +102,11 @@ func askedLine(a analysis.Argument) string {
 	}
 	gpus := fmt.Sprintf("%d x %s", max(p.TensorParallelSize, 1), p.GPU)
 	if n := a.Replicas(); n > 1 {
-		gpus = fmt.Sprintf("%s x %d %s", kit.Whole(n), max(p.TensorParallelSize, 1), p.GPU)
+		gpus = fmt.Sprintf("%s x %d %s", show.Count(n), max(p.TensorParallelSize, 1), p.GPU)
 	}
-	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.Quantization, gpus, p.Engine, load, kit.Whole(p.InputTokens), kit.Whole(p.OutputTokens))
+	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.Quantization, gpus, p.Engine, load, show.Count(p.InputTokens), show.Count(p.OutputTokens))
 	if p.CachedTokens > 0 {
-		text += fmt.Sprintf(", %s of them cached", kit.Whole(p.CachedTokens))
+		text += fmt.Sprintf(", %s of them cached", show.Count(p.CachedTokens))
 	}
 	return text
 }
@@ -117,7 +117,7 @@ func replicasLine(a analysis.Argument) string {
 	if n == 1 {
 		return ""
 	}
-	return fmt.Sprintf("Of all %s replicas: the load, requests/s, tokens/s. Of one: terms, running, KV cache.", kit.Whole(n))
+	return fmt.Sprintf("Of all %s replicas: the load, requests/s, tokens/s. Of one: terms, running, KV cache.", show.Count(n))
 }
 
 // unmeasuredLine says that nobody timed a kernel on the GPU, and which GPUs stand in for it; empty where somebody did.
@@ -173,7 +173,7 @@ func counted(n float64, thing string) string {
 		return "1 " + thing
 	}
 	if n == math.Trunc(n) {
-		return kit.Whole(n) + " " + thing + "s"
+		return show.Count(n) + " " + thing + "s"
 	}
 	return show.Figures(n) + " " + thing + "s"
 }
@@ -224,7 +224,7 @@ func termMeaning(term string, a analysis.Argument, row kit.RowOf) string {
 		return fmt.Sprintf("%s of %s experts of a layer, %s GB, and their routing", show.Figures(row.Number("hit_experts")),
 			row.Text("experts"), kit.Gigabytes(row.Number("expert_bytes")))
 	case "kv_s":
-		return fmt.Sprintf("%s GB read: %s of %s tokens", kit.Gigabytes(row.Number("kv_bytes")), counted(max(1, a.Batch), "request"), kit.Whole(a.ContextTokens))
+		return fmt.Sprintf("%s GB read: %s of %s tokens", kit.Gigabytes(row.Number("kv_bytes")), counted(max(1, a.Batch), "request"), show.Count(a.ContextTokens))
 	case "arithmetic_s":
 		return "what multiplying in " + strings.ToUpper(row.Text("compute_format")) + " adds to streaming"
 	case "layers_s":
@@ -281,7 +281,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	if a.Point.Drafts > 0 {
 		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
 	} else if a.IsMixed {
-		add("ITL p99", timeOf(a.ITLP99), "a step with %s prompt tokens in it", kit.Whole(row.Number("chunk_tokens")))
+		add("ITL p99", timeOf(a.ITLP99), "a step with %s prompt tokens in it", show.Count(row.Number("chunk_tokens")))
 	} else {
 		add("ITL p99", timeOf(a.ITLP99), "a step: too few carry a prompt")
 	}
@@ -296,15 +296,15 @@ func limitsTable(a analysis.Argument) analysis.Table {
 		full = "; others wait"
 	}
 	if n := a.Replicas(); n > 1 {
-		ofOne, ofAll = ", one replica", fmt.Sprintf(", all %s replicas", kit.Whole(n))
+		ofOne, ofAll = ", one replica", fmt.Sprintf(", all %s replicas", show.Count(n))
 	}
 	add("running", show.Figures(a.Batch), "of %s at most (%s)%s%s", show.Figures(row.Number("most_running")), limit, ofOne, full)
 	onset := row.Number("preemption_onset_requests")
-	preemption := fmt.Sprintf("more than %s requests to their last token preempt each other", kit.Whole(onset))
+	preemption := fmt.Sprintf("more than %s requests to their last token preempt each other", show.Count(onset))
 	if onset >= float64(a.Point.MaxNumSeqs) {
 		preemption = fmt.Sprintf("%d requests to their last token fit: none is preempted", a.Point.MaxNumSeqs)
 	}
-	add("KV cache", kit.Whole(a.KVCapacityTokens), "tokens%s; %s", ofOne, preemption)
+	add("KV cache", show.Count(a.KVCapacityTokens), "tokens%s; %s", ofOne, preemption)
 	add("most", show.Figures(a.MostPerS())+"/s", "requests of these lengths, served in an open loop%s", ofAll)
 	return table
 }
@@ -364,10 +364,10 @@ func (f *predictFlags) defaultsTable(a analysis.Argument) analysis.Table {
 	add(how != "", "steps", how, also)
 	add(unsaid("gpu-memory-utilization"), "memory utilization", show.Figures(row.Number("memory_utilization")), "vLLM's default")
 	add(unsaid("concurrency") && unsaid("request-rate") && unsaid("static-batch"), "load", "1 client", "--concurrency or --request-rate")
-	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", kit.Whole(p.InputTokens)+" + "+kit.Whole(p.OutputTokens), "--input-tokens, --output-tokens")
+	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", show.Count(p.InputTokens)+" + "+show.Count(p.OutputTokens), "--input-tokens, --output-tokens")
 	add(a.ExpertsFrom == "law", "experts", "law alone", "no kernel table of their shape is near: one calibration run would narrow the band")
 	add(a.ExpertsFrom != "" && a.ExpertsFrom != "law", "experts", "law and table", "mean of the law and the "+a.ExpertsFrom)
-	add(p.CachedTokens > 0, "cached tokens", kit.Whole(p.CachedTokens), "each request holds its own: shared ones leave more room")
+	add(p.CachedTokens > 0, "cached tokens", show.Count(p.CachedTokens), "each request holds its own: shared ones leave more room")
 	return table
 }
 

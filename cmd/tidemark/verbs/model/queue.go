@@ -220,7 +220,7 @@ func (f *queueFlags) remarkOverload(ctx context.Context, w *warehouse.Warehouse,
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("After %s, %s requests wait, the last of them for %s", f.overloadFor, kit.Whole(flow.BacklogRequests), seconds(flow.WaitS))
+	text := fmt.Sprintf("After %s, %s requests wait, the last of them for %s", f.overloadFor, show.Count(flow.BacklogRequests), seconds(flow.WaitS))
 	switch {
 	case !f.IsGiven("then-rate"):
 	case flow.RecoveryS == nil:
@@ -378,7 +378,7 @@ func printStages(c *kit.Call, table analysis.Table, queues []analysis.MeasuredQu
 		if queue.Address != "" && i == 0 {
 			c.Remark("Of the requests to %s, the address that got most of the run's own model.", queue.Address)
 		}
-		c.Remark("%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, kit.Whole(float64(queue.Requests)),
+		c.Remark("%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, show.Count(float64(queue.Requests)),
 			show.Figures(load.RatePerS), show.Figures(load.ArrivalCV), show.Duration(load.ServiceS), show.Figures(load.ServiceCV), load.Servers, show.Figures(load.Utilization()))
 		c.Gap()
 		stage := analysis.Table{Columns: table.Columns}

@@ -233,7 +233,7 @@ func (f *whatIfFlags) withTraffic(name string, use func(context.Context, *wareho
 			return err
 		}
 		return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
-			return use(ctx, w, traffic{name: name, runID: runID, requests: run.All(), run: run, window: window, clients: run.MaxConcurrency})
+			return use(ctx, w, traffic{name: name, runID: runID, requests: plan.Each(run.Requests), run: run, window: window, clients: run.MaxConcurrency})
 		})
 	}
 	path, drop, err := f.PlanFor(name, nil)
@@ -343,7 +343,7 @@ func (f *whatIfFlags) mixOf(t traffic, choice analysis.MixChoice, byClass bool) 
 	// The mean rate of a burst says nothing of what comes before and after it: ten requests within 2 ms are no 5,000 a second.
 	if n := len(mix.Arrivals); mix.Clients == 0 && choice == (analysis.MixChoice{}) && n > 1 {
 		if span := mix.Arrivals[n-1].DueS - mix.Arrivals[0].DueS; span > 0 && span < 1 {
-			return mix, hint.Misuse("what-if: all %s requests come within %s: that is a burst, and no rate", kit.Whole(mix.Requests), show.Duration(span)).
+			return mix, hint.Misuse("what-if: all %s requests come within %s: that is a burst, and no rate", show.Count(mix.Requests), show.Duration(span)).
 				Hint("name a longer part, or how many come at once with --max-concurrency")
 		}
 	}
@@ -386,7 +386,7 @@ func (f *whatIfFlags) measuredRows(ctx context.Context, w *warehouse.Warehouse, 
 		if run.IsDraft {
 			return nil, withoutEnvironment(name)
 		}
-		its, err := analysis.MixOf(run.All(), analysis.MixChoice{MaxConcurrency: run.MaxConcurrency})
+		its, err := analysis.MixOf(plan.Each(run.Requests), analysis.MixChoice{MaxConcurrency: run.MaxConcurrency})
 		if err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/maybe"
 	"tidemark/internal/show"
 )
 
@@ -38,12 +39,12 @@ func (f *whatIfFlags) printWhatIf(t traffic, rows []whatIfRow, slo analysis.SLO)
 // trafficSentence says what is asked about.
 func trafficSentence(t traffic, base whatIfRow) string {
 	mix := base.Mix
-	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, kit.Whole(mix.Requests), kit.Whole(mix.MeanInput()), kit.Whole(mix.MeanOutput()))
+	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, show.Count(mix.Requests), show.Count(mix.MeanInput()), show.Count(mix.MeanOutput()))
 	if mix.CachedRatio > 0 {
 		text += fmt.Sprintf("; %s %% of the prompts is assumed to be cached", show.Figures(100*mix.CachedRatio))
 	}
 	if mix.Clients > 0 {
-		return text + fmt.Sprintf("; a closed loop of %s.", kit.Whole(mix.Clients))
+		return text + fmt.Sprintf("; a closed loop of %s.", show.Count(mix.Clients))
 	}
 	return text + fmt.Sprintf("; %s a second.", show.Figures(mix.RequestsPerS))
 }
@@ -193,7 +194,7 @@ func (f *whatIfFlags) whatIfSentences(t traffic, rows []whatIfRow, slo analysis.
 	for _, row := range rows {
 		if h := row.headOfLine; h != nil {
 			said = append(said, fmt.Sprintf("%s: p99 TTFT from due of the %s requests that are not %s: %s beside it, %s without it: %s times (%s-%s).", row.label(),
-				kit.Whole(float64(h.Others)), h.Class, show.Duration(h.With.Value), show.Duration(h.Without.Value), show.Figures(h.Factor.Value), short(h.Factor.Low), short(h.Factor.High)))
+				show.Count(float64(h.Others)), h.Class, show.Duration(h.With.Value), show.Duration(h.Without.Value), show.Figures(h.Factor.Value), short(h.Factor.Low), short(h.Factor.High)))
 		}
 		for _, text := range row.differ {
 			said = append(said, fmt.Sprintf("%s: %s.", row.label(), text))
@@ -244,7 +245,7 @@ func (r whatIfRow) waitsForSlot() string {
 	isWithheld := func(e analysis.Expectation) bool { return e.IsWithheld }
 	slots := "the only slot"
 	if r.Slots > 1 {
-		slots = fmt.Sprintf("one of %s slots", kit.Whole(r.Slots))
+		slots = fmt.Sprintf("one of %s slots", show.Count(r.Slots))
 	}
 	what := fmt.Sprintf("of the requests wait for %s (%s)", slots, r.SlotsBy)
 	const todo = "; how long is not predicted: replay it on a server, or give it more slots"
@@ -424,9 +425,9 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			}
 		}
 		cells = append(cells,
-			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, kit.ValueOrNull(row.measuredTPOT),
-			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, kit.ValueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
-			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), kit.ValueOrNull(o.USDPerHour), kit.ValueOrNull(o.USDPerMillion),
+			o.RequestsPerS, kit.OrNull(row.ClientsInAll()), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, maybe.Cell(row.measuredTPOT),
+			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, maybe.Cell(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, map[bool]string{true: "rehearsed", false: "formula"}[o.IsRehearsed], o.Headroom, kit.OrNull(o.Needed), kit.OrNull(o.Cautious), maybe.Cell(o.USDPerHour), maybe.Cell(o.USDPerMillion),
 			kit.OrNull(o.ExpertsFrom), kit.OrNull(o.Calibration))
 		cells = append(cells, headOfLineCells(row.headOfLine)...)
 		cells = append(cells, kit.OrNull(o.SLO), kit.OrNull(strings.Join(impossible, "; ")), nil)

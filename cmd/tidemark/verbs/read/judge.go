@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
+	"tidemark/internal/maybe"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -69,7 +70,7 @@ func printJudged(c *kit.Call, verdicts []analysis.AnyVerdict) error {
 				more = *o.MoreRequests
 			}
 			table.Rows = append(table.Rows, []any{verdict.Subject, o.Metric, kit.OrNull(o.Percentile), kit.OrNull(o.Class), o.AtMost,
-				kit.ValueOrNull(o.Observed), kit.ValueOrNull(o.Low), kit.ValueOrNull(o.High), o.Samples, o.EffectiveSamples, o.Above,
+				maybe.Cell(o.Observed), maybe.Cell(o.Low), maybe.Cell(o.High), o.Samples, o.EffectiveSamples, o.Above,
 				o.Outcome, kit.OrNull(o.Reason), more})
 		}
 	}

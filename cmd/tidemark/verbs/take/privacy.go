@@ -23,6 +23,7 @@ import (
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/maybe"
 	"tidemark/internal/privacy"
 	"tidemark/internal/store/warehouse"
 )
@@ -265,7 +266,7 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	addBoth("share of prompt blocks used again", r.Loss.ReusedBefore, r.Loss.ReusedAfter)
 	addBoth("dispersion of counts in 10 s", r.Loss.DispersionBefore, r.Loss.DispersionAfter)
 	if r.Loss.ThinkMeanBefore != nil {
-		add("think time, mean, s", *r.Loss.ThinkMeanBefore, kit.ValueOrNull(r.Loss.ThinkMeanAfter)) // null: too few to publish
+		add("think time, mean, s", *r.Loss.ThinkMeanBefore, maybe.Cell(r.Loss.ThinkMeanAfter)) // null: too few to publish
 	}
 	add("minutes with another count", nil, *r.Loss.ChangedMinutes)
 	for _, side := range []struct {
