@@ -23,6 +23,10 @@ import (
 // Of another tool's requests, the order in the file stands for the time where the file has no times. Its TTFT is from sent: an objective from
 // due needs due times. Nothing is known of its client, so that it counts as valid.
 
+// VerdictReads are the relations that JudgeSLO reads. Filling these alone costs half of filling every kept table.
+const VerdictReads = "marts.runs marts.failures marts.slo marts.verdicts marts.goodput marts.shared_servers marts.tpot_gap_judged " +
+	"marts.server_processes marts.served_models staging.requests staging.runs staging.deployments staging.slo_objectives"
+
 // AnyVerdict is the verdict of one subject.
 type AnyVerdict struct {
 	SLOVerdict
@@ -82,7 +86,7 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 			verdicts = append(verdicts, AnyVerdict{SLOVerdict: verdict, Subject: s.name, Tool: s.tool})
 		}
 		return nil
-	})
+	}, VerdictReads)
 	if err != nil {
 		return nil, fmt.Errorf("judge %s: %w", name, err)
 	}
@@ -90,8 +94,8 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 }
 
 // WithSLO gives use a warehouse that holds these runs as if they had been sent for this SLO, with the traces that they were planned from.
-// path is the file of the user's warehouse, which stays as it is.
-func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(*sql.DB) error) error {
+// path is the file of the user's warehouse, which stays as it is. Where use reads few relations, asked names them, and no others are filled.
+func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(*sql.DB) error, asked ...string) error {
 	subjects := make([]judgedSubject, len(runs))
 	for i, run := range runs {
 		subjects[i] = judgedSubject{name: run, runID: run}
@@ -110,11 +114,12 @@ func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(
 		}
 		return copySubjects(ctx, conn, subjects, slo)
 	}
-	return inScratch(ctx, path, copy, use)
+	return inScratch(ctx, path, copy, use, asked...)
 }
 
 // inScratch makes a warehouse of its own, fills it from the file at path, which is attached to the connection as judged, and gives it to use.
-func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use func(*sql.DB) error) error {
+// With relations asked, only what these read is filled.
+func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use func(*sql.DB) error, asked ...string) error {
 	folder, err := os.MkdirTemp("", "tidemark-judge-")
 	if err != nil {
 		return err
@@ -126,14 +131,14 @@ func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use
 		return err
 	}
 	defer scratch.Close()
-	if err := fillScratch(ctx, scratch.DB(), path, fill); err != nil {
+	if err := fillScratch(ctx, scratch.DB(), path, fill, asked); err != nil {
 		return err
 	}
 	return use(scratch.DB())
 }
 
 // fillScratch does it on one connection, because an attached file belongs to one connection's statements.
-func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error) error {
+func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error, asked []string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -150,7 +155,7 @@ func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Co
 	if err := fill(conn); err != nil {
 		return err
 	}
-	return warehouse.RefreshWithin(ctx, conn)
+	return warehouse.RefreshWithin(ctx, conn, asked...)
 }
 
 // copyRows copies the rows of a raw table that fulfil a condition.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +80,24 @@ func TestARunHasOneVerdict(t *testing.T) {
 		judged, err := analysis.JudgeAny(ctx, w.DB(), file, c.run, asked)
 		if err != nil || len(judged) != 1 || judged[0].Outcome != c.want {
 			t.Errorf("%s: judge says %v (%v), want %s", c.run, judged, err, c.want)
+		}
+	}
+}
+
+// What a verdict reads is filled where it is judged: a relation that is missing in the list would have no rows there.
+func TestVerdictReadsIsWhatAVerdictReads(t *testing.T) {
+	t.Parallel()
+	listed, reading := strings.Fields(analysis.VerdictReads), regexp.MustCompile(`(?:from|join) ((?:marts|staging)\.\w+)`)
+	for _, file := range []string{"verdict.go", "verdictbasis.go", "judge_slo.go", "whatifrun.go"} {
+		text, _, _ := strings.Cut(string(must.Get(os.ReadFile(file))(t)), "\nfunc Certificate(")
+		found := reading.FindAllStringSubmatch(text, -1)
+		if len(found) == 0 {
+			t.Errorf("%s reads nothing: this test looks for it in vain", file)
+		}
+		for _, f := range found {
+			if !slices.Contains(listed, f[1]) {
+				t.Errorf("%s reads %s, and VerdictReads does not have it", file, f[1])
+			}
 		}
 	}
 }

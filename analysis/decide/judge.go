@@ -64,6 +64,9 @@ type Step struct {
 	Answer   string `json:"answer"`
 }
 
+// asks are the relations that ask reads beside those of a verdict.
+const asks = "marts.runs staging.runs marts.goodput marts.regimes"
+
 // Judge judges runs by a contract; nil: each by the SLO that it was sent for. db is the warehouse in the file at path, and stays as it is.
 func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract *Contract) ([]Judged, error) {
 	judged := make([]Judged, len(runs))
@@ -95,7 +98,7 @@ func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract
 	if contract == nil {
 		return judged, ask(db)
 	}
-	return judged, analysis.WithSLO(ctx, path, runs, contract.SLO, ask)
+	return judged, analysis.WithSLO(ctx, path, runs, contract.SLO, ask, analysis.VerdictReads, asks)
 }
 
 // shape measures how far the run's lengths are from the contract's traffic. Whether so few requests can tell is part of the answer.
