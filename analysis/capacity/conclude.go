@@ -95,9 +95,9 @@ func (s *search) confirmed(e *estimate, confirmed *bool) *Answer {
 	outcome, why := Found, ""
 	switch {
 	case confirmed != nil && !*confirmed:
-		outcome, why = Undecided, "the confirming run at the lower end missed more than the twin expected"
+		outcome, why = Undecided, "the confirming run at the lower end missed more than the model expected"
 	case e.misfit != "":
-		outcome, why = Undecided, "with the confirming run the twin does not fit: "+e.misfit
+		outcome, why = Undecided, "with the confirming run the model does not fit: "+e.misfit
 	}
 	a := s.answer(outcome, e, why)
 	a.Confirmed = confirmed
@@ -317,7 +317,7 @@ func (s *search) trends(e *estimate) []string {
 		}
 	}
 	if lows > 0 && highs > 0 && math.Abs(high/highs-low/lows) > 0.1 {
-		return []string{fmt.Sprintf("the server is %+.0f %% slower against its twin at the limit than at three quarters of it", 100*(high/highs-low/lows))}
+		return []string{fmt.Sprintf("the server is %+.0f %% slower, beside the model, at the limit than at three quarters of it", 100*(high/highs-low/lows))}
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func (c *calibrated) misfit(e *estimate) string {
 			}
 		}
 		if math.Abs(math.Log(measured/played)) > math.Ln2 {
-			return fmt.Sprintf("%s: %.0f misses in runs near the limit, where the twin has %.0f", o, measured-2, played-2)
+			return fmt.Sprintf("%s: %.0f misses in runs near the limit, where the model has %.0f", o, measured-2, played-2)
 		}
 	}
 	return ""
@@ -219,10 +219,10 @@ func (c *calibrated) misfitOf(e *estimate, r *Run, speed float64) string {
 		return ""
 	}
 	if math.Abs(speed-k) > mostTrend {
-		return fmt.Sprintf("%s: in run %d, at %.3g, the server is %+.0f %% slower against its twin than at the limit", o, r.Number, r.Scale, 100*(speed-k))
+		return fmt.Sprintf("%s: in run %d, at %.3g, the server is %+.0f %% slower, beside the model, than at the limit", o, r.Number, r.Scale, 100*(speed-k))
 	}
 	if measured, expected := r.reading.tallies[e.binding].misses, c.expected(e, r, e.binding); o.isShare() && math.Abs(math.Log(float64(measured+2)/float64(expected+2))) > math.Log(4) {
-		return fmt.Sprintf("%s: %d misses in run %d, at %.3g, where the twin has %d", o, measured, r.Number, r.Scale, expected)
+		return fmt.Sprintf("%s: %d misses in run %d, at %.3g, where the model has %d", o, measured, r.Number, r.Scale, expected)
 	}
 	return ""
 }

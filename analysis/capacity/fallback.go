@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"strings"
 
 	"tidemark/analysis/metric"
 	"tidemark/analysis/regression"
@@ -15,21 +16,21 @@ const (
 	fallbackLeast    = 1.0
 	fallbackSpread   = 0.3 // prior residual
 	fallbackFreedom  = 3.0
-	fallbackPrecise  = 0.10 // as ln1p: more is not offered
-	whyFallback      = "whole window: the twin does not fit"
-	slopePriorWeight = 0.05 // of the slope's prior, in squared ln of the multiple
+	fallbackPrecise  = 0.10           // as ln1p: more is not offered
+	whyFallback      = "whole window" // a kept search may have more words behind it
+	slopePriorWeight = 0.05           // of the slope's prior, in squared ln of the multiple
 )
 
 // fallback is weak: its intervals are wide, and half of them hold no truth where runs are few.
 func (s *search) fallback(runs []*Run, twin *estimate) (*Run, *Answer, error) {
 	e := s.fallbackEstimate(runs)
-	why := "no twin fits, and the runs of the whole window are too few: " + twin.misfit
+	why := "no model fits, and the runs of the whole window are too few: " + twin.misfit
 	if e != nil {
 		wanted := math.Log1p(math.Max(s.q.Precision, fallbackPrecise))
 		if e.half() <= wanted {
 			a := s.answer(Found, e, "")
 			a.IsWeak, a.Shares, a.Curve = true, []ShareAt{}, []CurveAt{}
-			a.Notes = append(a.Notes, "weak: no twin fits ("+twin.misfit+"), so that the answer is a line through runs of the whole window")
+			a.Notes = append(a.Notes, "weak: no model fits ("+twin.misfit+"), so that the answer is a line through runs of the whole window")
 			return nil, a, nil
 		}
 	}
@@ -39,7 +40,7 @@ func (s *search) fallback(runs []*Run, twin *estimate) (*Run, *Answer, error) {
 	}
 	scale := math.Exp(math.Max(math.Log(s.q.MinScale), math.Min(ln, math.Log(s.q.MaxScale))))
 	if s.q.length(scale) <= s.left() {
-		r, err := s.newRun(whyFallback, math.Min(scale, mostGrowth*runs[len(runs)-1].Scale), s.q.length(scale), nil)
+		r, err := s.newRun(whyFallback+": the model does not fit", math.Min(scale, mostGrowth*runs[len(runs)-1].Scale), s.q.length(scale), nil)
 		if r != nil || err != nil {
 			return r, nil, err
 		}
@@ -58,7 +59,7 @@ func (s *search) fallback(runs []*Run, twin *estimate) (*Run, *Answer, error) {
 func (s *search) fallbackEstimate(runs []*Run) *estimate {
 	var whole []*Run
 	for _, r := range runs {
-		if r.Why == whyFallback {
+		if strings.HasPrefix(r.Why, whyFallback) {
 			whole = append(whole, r)
 		}
 	}

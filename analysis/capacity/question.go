@@ -167,7 +167,7 @@ func (q Question) settled() (Question, error) {
 	case len(q.Window) == 0:
 		return q, errors.New("capacity: the window has no request")
 	case q.Twin.StepTime == nil:
-		return q, errors.New("capacity: the twin has no step time")
+		return q, errors.New("capacity: the model has no step time")
 	case q.Mode != schedule.Open && q.Mode != schedule.Sessions && !isClosed:
 		return q, fmt.Errorf("capacity: mode %q: must be open, sessions or closed", q.Mode)
 	case isClosed && q.BySpeed:

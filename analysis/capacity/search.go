@@ -367,7 +367,7 @@ func (s *search) firstRun() (*Run, error) {
 	if math.IsInf(ln, 1) {
 		ln = math.Log(s.q.MaxScale)
 	}
-	return s.newRun("first: calibrates the twin", math.Exp(ln)*firstOfLimit, firstLength, nil)
+	return s.newRun("first: calibrates the model", math.Exp(ln)*firstOfLimit, firstLength, nil)
 }
 
 // nearRun is a run at the answer so far, every second one a little above.
@@ -389,7 +389,7 @@ func (s *search) nearRun(runs []*Run, e *estimate) (*Run, *Answer, error) {
 	}
 	why = "the budget is used up"
 	if e.misfit != "" {
-		why += "; the twin does not fit: " + e.misfit
+		why += "; the model does not fit: " + e.misfit
 	}
 	return nil, s.answer(Undecided, e, why), nil
 }

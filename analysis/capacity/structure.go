@@ -290,7 +290,7 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 		}
 	}
 	if len(s.rivals) == 0 {
-		return fmt.Errorf("capacity: the twin plays with none of the settings that were tried")
+		return fmt.Errorf("capacity: the model plays with none of the settings that were tried")
 	}
 	return nil
 }
