@@ -165,10 +165,7 @@ func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, row := range known.Rows {
-		names = append(names, row[0].(string))
-	}
+	names := known.FirstColumn()
 	todo := `there is no run yet; "tidemark replay" makes one`
 	if len(names) > 0 {
 		todo = hint.Known("run", names, subject)

@@ -157,7 +157,7 @@ where series_id is not null`)
 	if err != nil {
 		return l, err
 	}
-	l.LookedFor, err = casesOf(ctx, db, column(kinds, 0), true)
+	l.LookedFor, err = casesOf(ctx, db, kinds.FirstColumn(), true)
 	return l, err
 }
 

@@ -137,7 +137,7 @@ select
     || string_agg(macros.percent_text(time_ratio) || ' ' || words, ', ' order by place) as sentence
 from kinds
 having count(*) > 0`, runID)
-	return column(table, 0), err
+	return table.FirstColumn(), err
 }
 
 // RunNotes are what somebody wrote of these runs for their readers (replay --note), each behind the run's name.
@@ -148,7 +148,7 @@ from staging.runs
 where list_contains(string_split($1, ','), run_id)
     and note <> ''
 order by list_position(string_split($1, ','), run_id)`, list(runs))
-	return column(table, 0), err
+	return table.FirstColumn(), err
 }
 
 // Throttlings says of each GPU of a run or of a file of metrics what held its clock down, since when, and how much of the time. kind is that of
@@ -167,7 +167,7 @@ order by
     begin_s,
     gpu,
     cause`, subject)
-	return column(table, 0), err
+	return table.FirstColumn(), err
 }
 
 // Kernels says of each profile of a run which kernels took the GPU's time, beside what the terms of the prediction say, and of what part of the run.
@@ -196,13 +196,13 @@ where run_id = ?
     and (share_ratio > 0 or predicted_share_ratio > 0)
 group by source_name
 order by source_name`, runID)
-	return column(table, 0), err
+	return table.FirstColumn(), err
 }
 
 // RunOfProfile is the run that a profile of kernels is of; empty where it is of none.
 func RunOfProfile(ctx context.Context, db *sql.DB, source string) (string, error) {
 	table, err := ask(ctx, db, "select run_id from marts.run_kernels where source_name = ? limit 1", source)
-	return cmp.Or(append(column(table, 0), "")...), err
+	return cmp.Or(append(table.FirstColumn(), "")...), err
 }
 
 // Anatomy says in a few sentences where the time of a run's requests went, behind which class they waited, and what each class cost and got; those of
@@ -272,7 +272,7 @@ said as (
 select sentence
 from said
 order by seq`, runID)
-	return column(table, 0), err
+	return table.FirstColumn(), err
 }
 
 // Steps has a row for each step of an experiment.

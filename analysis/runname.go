@@ -31,7 +31,7 @@ order by
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", name, err)
 		}
-		switch found := column(table, 0); {
+		switch found := table.FirstColumn(); {
 		case len(found) == 0 || table.At(0, "is_id") == true:
 		case len(found) > 1:
 			return nil, hint.Misuse("%d runs are named %q", len(found), name).Hint("give the id of one: %s", strings.Join(found, ", "))
@@ -63,12 +63,4 @@ func Subject(ctx context.Context, db *sql.DB, named string) (string, error) {
 		return "", err
 	}
 	return ids[0], nil
-}
-
-// column are the texts of one column.
-func column(table Table, place int) (texts []string) {
-	for _, row := range table.Rows {
-		texts = append(texts, row[place].(string))
-	}
-	return texts
 }

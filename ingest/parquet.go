@@ -171,15 +171,20 @@ func (o *parquetChild) Read(p []byte) (int, error) {
 	return o.pipe.Read(p)
 }
 
+// head reads what the other process says before the rows.
+func (o *parquetChild) head() (head parquetHead, err error) {
+	line, err := o.answer.ReadBytes('\n')
+	if err == nil && json.Unmarshal(line, &head) != nil {
+		err = errors.New("the process that reads the file answers something else")
+	}
+	return head, err // what an error is, end tells
+}
+
 // read takes the rows, by the format that their columns belong to.
 func (o *parquetChild) read(d *read.Document, out *read.Rows) error {
-	line, err := o.answer.ReadBytes('\n')
+	head, err := o.head()
 	if err != nil {
-		return err // what it is, end tells
-	}
-	var head parquetHead
-	if err := json.Unmarshal(line, &head); err != nil {
-		return errors.New("the reader of Parquet answers something else")
+		return err
 	}
 	for _, text := range head.Texts {
 		if err := out.TextIn(text, "a column"); err != nil {
@@ -198,13 +203,9 @@ func (o *parquetChild) read(d *read.Document, out *read.Rows) error {
 
 // readTraceLab takes the rounds of a database.
 func (o *parquetChild) readTraceLab(d *read.Document, out *read.Rows) error {
-	line, err := o.answer.ReadBytes('\n')
+	head, err := o.head()
 	if err != nil {
-		return err // what it is, end tells
-	}
-	var head parquetHead
-	if err := json.Unmarshal(line, &head); err != nil {
-		return errors.New("the reader of DuckDB answers something else")
+		return err
 	}
 	if !read.HasAll(head.Names, traceLabTables...) {
 		return hint.Errorf("a DuckDB file without TraceLab's tables rounds and timing_events").

@@ -62,6 +62,14 @@ func (t Table) At(row int, column string) any {
 	return nil
 }
 
+// FirstColumn are the texts of the first column.
+func (t Table) FirstColumn() (texts []string) {
+	for _, row := range t.Rows {
+		texts = append(texts, row[0].(string))
+	}
+	return texts
+}
+
 // Records are the rows by column name.
 func (t Table) Records() []map[string]any {
 	records := make([]map[string]any, len(t.Rows))

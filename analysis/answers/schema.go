@@ -281,11 +281,7 @@ func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 	if err != nil {
 		return err
 	}
-	var known []string
-	for _, row := range table.Rows {
-		known = append(known, row[0].(string))
-	}
-	todo := hint.Known(thing, known, name)
+	todo := hint.Known(thing, table.FirstColumn(), name)
 	switch {
 	case otherwise == "":
 	case strings.HasSuffix(todo, "?"):
@@ -299,7 +295,7 @@ func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 		return err
 	case what == "":
 		return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)
-	case len(known) == 0:
+	case len(table.Rows) == 0:
 		todo = "tidemark sources " + escape.Shell(name)
 	}
 	return hint.Misuse("%s is no %s: it is %s", name, thing, what).Hint("%s", todo)

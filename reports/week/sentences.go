@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
+	"tidemark/reports/week/draw"
 )
 
 // The headline, the lede and what to do first. Each has a sentence for every kind of week: it fits, it does not, nothing says what a replica
@@ -337,13 +338,13 @@ func (f *facts) sayBroken() candidate {
 	symptom := f.symptomOf(f.Broken)
 	switch {
 	case symptom != nil && !symptom.IsConfirmed() && !f.wereShort(f.Broken):
-		return candidate{2, join(broke, "; it may be that "+lower(said(symptom.Name))+", which is not confirmed."), join(broke, ", and nothing that is confirmed says why.")}
+		return candidate{2, join(broke, "; it may be that "+draw.Lower(said(symptom.Name))+", which is not confirmed."), join(broke, ", and nothing that is confirmed says why.")}
 	case symptom != nil && symptom.IsForGPUs:
-		return candidate{2, join(broke, " for lack of GPUs: "+lower(said(symptom.Name))+"."), join(broke, " for lack of GPUs.")}
+		return candidate{2, join(broke, " for lack of GPUs: "+draw.Lower(said(symptom.Name))+"."), join(broke, " for lack of GPUs.")}
 	case symptom != nil && f.wereShort(f.Broken):
-		return candidate{2, join(broke, ": "+lower(said(symptom.Name))+", and there were too few GPUs."), join(broke, ", also for lack of GPUs.")}
+		return candidate{2, join(broke, ": "+draw.Lower(said(symptom.Name))+", and there were too few GPUs."), join(broke, ", also for lack of GPUs.")}
 	case symptom != nil:
-		return candidate{2, join(broke, " ("+lower(said(symptom.Name))+"), not for lack of GPUs."), join(broke, ", not for lack of GPUs.")}
+		return candidate{2, join(broke, " ("+draw.Lower(said(symptom.Name))+"), not for lack of GPUs."), join(broke, ", not for lack of GPUs.")}
 	case f.wereShort(f.Broken):
 		return candidate{2, join(broke, " for lack of GPUs."), nil}
 	case f.Known == 0:
@@ -462,7 +463,7 @@ func (f *facts) since() prose {
 	}
 	text += "."
 	if f.Changed != nil && f.Changed.Verdict != "none" && f.Changed.Verdict != "unknown" {
-		text += " Over several weeks: " + lower(f.Changed.Sentence)
+		text += " Over several weeks: " + draw.Lower(f.Changed.Sentence)
 	}
 	return join(said, text)
 }
@@ -494,7 +495,7 @@ func (f *facts) doFirst() prose {
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
-	said := plain(lower(strings.TrimPrefix(text, "Nothing to do: ")))
+	said := plain(draw.Lower(strings.TrimPrefix(text, "Nothing to do: ")))
 	if f.Do.Verb == "nothing" {
 		said = join("nothing; ", said)
 	}
@@ -510,15 +511,6 @@ func (f *facts) doFirst() prose {
 
 // said makes words of a name such as wrong_precision.
 func said(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
-// lower starts a text small, unless it starts with an abbreviation.
-func lower(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	if second, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsLower(second) || second == ' ' {
-		return string(unicode.ToLower(first)) + text[size:]
-	}
-	return text
-}
 
 // upper starts a text large.
 func upper(text string) string {

@@ -190,6 +190,15 @@ func (c *Call) Messages() io.Writer {
 	return c.App.ErrWriter
 }
 
+// Doing shows on a terminal what a verb waits for, until end is called.
+func (c *Call) Doing(verb string) (told func(what string), end func()) {
+	w := c.Messages()
+	if !terminal.Is(w) {
+		return nil, func() {}
+	}
+	return func(what string) { terminal.Redraw(w, []string{verb + ": " + what + " ..."}) }, func() { terminal.Redraw(w, nil) }
+}
+
 func Megabytes(bytes int64) string { return fmt.Sprintf("%s MB", show.Figures(float64(bytes)/1e6)) }
 
 // Labelled writes a text next to its name, in as many lines as it takes.

@@ -270,7 +270,7 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		show.Ordinal(1): "1st", show.Ordinal(12): "12th", show.Ordinal(23): "23rd", mondayName("2026-W47"): "16 November", mondayName("2027-W01"): "4 January", mondayName("2026-W53"): "28 December",
 		signed(-0.6): "−0.6", signed(2.24): "+2.2", signed(-0.01): "0.0", seconds(0.05): "50\u202fms", seconds(2.5): "2.5\u202fs",
-		lower("A GPU runs slow"): "a GPU runs slow", lower("KV cache is full"): "KV cache is full", claim(strings.Repeat("x", 91), "short"): "short",
+		Lower("A GPU runs slow"): "a GPU runs slow", Lower("KV cache is full"): "KV cache is full", claim(strings.Repeat("x", 91), "short"): "short",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -219,7 +219,7 @@ func brokeBy(r *week.Report, broken []int) string {
 			continue
 		}
 		if start := r.Hours[broken[0]].Start; !start.Before(*sy.First) && !start.After(*sy.Last) {
-			return "SLO broken, " + lower(sy.Name)
+			return "SLO broken, " + Lower(strings.ReplaceAll(sy.Name, "_", " "))
 		}
 	}
 	return "the SLO was broken"

@@ -135,13 +135,11 @@ func binds(objective string) string {
 	return objective
 }
 
-// lower writes a name inside a sentence: A GPU runs slow is a GPU runs slow, but KV cache stays.
-func lower(name string) string {
-	name = strings.ReplaceAll(name, "_", " ")
-	first, size := utf8.DecodeRuneInString(name)
-	second, _ := utf8.DecodeRuneInString(name[size:])
-	if unicode.IsUpper(second) {
-		return name
+// Lower starts a text small, inside a sentence: A GPU runs slow is a GPU runs slow, but KV cache stays.
+func Lower(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if second, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsLower(second) || second == ' ' {
+		return string(unicode.ToLower(first)) + text[size:]
 	}
-	return string(unicode.ToLower(first)) + name[size:]
+	return text
 }

@@ -14,7 +14,6 @@ import (
 	"tidemark/analysis/week"
 	"tidemark/analysis/week/service"
 	"tidemark/internal/cli/kit"
-	"tidemark/internal/cli/terminal"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -54,7 +53,7 @@ func (f *driftFlags) run() error {
 	if err != nil {
 		return err
 	}
-	told, end := f.doing()
+	told, end := f.Doing("drift")
 	var found *week.Changed
 	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		found, err = week.DriftSince(ctx, w.DB(), file, week.DriftOptions{Week: f.week, Weeks: f.weeks, Told: told})
@@ -72,15 +71,6 @@ func (f *driftFlags) run() error {
 		return kit.ExitError{Code: kit.ExitNotMet}
 	}
 	return nil
-}
-
-// doing shows on a terminal what the answer waits for.
-func (f *driftFlags) doing() (told func(string), end func()) {
-	w := f.Messages()
-	if !terminal.Is(w) {
-		return nil, func() {}
-	}
-	return func(text string) { terminal.Redraw(w, []string{"drift: " + text + " ..."}) }, func() { terminal.Redraw(w, nil) }
 }
 
 // print prints a row for each figure and for each that was rehearsed; for people they are two tables.

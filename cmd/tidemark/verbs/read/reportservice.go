@@ -99,19 +99,10 @@ func (f *reportFlags) ofService() error {
 // weekPage is the name of a page that nobody named.
 func weekPage(service, week string) string { return filepath.Base(service + "-" + week + ".html") }
 
-// doing shows on a terminal what the report waits for: the first one of a service takes minutes.
-func (f *reportFlags) doing() (told func(string), end func()) {
-	w := f.Messages()
-	if !terminal.Is(w) {
-		return nil, func() {}
-	}
-	return func(text string) { terminal.Redraw(w, []string{"report: " + text + " ..."}) }, func() { terminal.Redraw(w, nil) }
-}
-
 // make makes the report from what can be read, and stores it.
 func (f *reportFlags) make(file service.File) (r *week.Report, err error) {
 	var kept *week.Kept
-	told, end := f.doing()
+	told, end := f.Doing("report")
 	err = f.WithWarehouse(f.Context, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		r, kept, err = week.Make(ctx, w.DB(), file, week.Options{Week: f.week, Version: kit.Version, Told: told})
 		return err
