@@ -131,15 +131,18 @@ func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use
 		return err
 	}
 	defer scratch.Close()
-	if err := fillScratch(ctx, scratch.DB(), path, fill, asked); err != nil {
+	if err := fillScratch(ctx, scratch, path, fill, asked); err != nil {
 		return err
 	}
 	return use(scratch.DB())
 }
 
+// fewRequests are planned for longer than they are computed: a second thread would cost more than it does.
+const fewRequests = 20_000
+
 // fillScratch does it on one connection, because an attached file belongs to one connection's statements.
-func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error, asked []string) error {
-	conn, err := db.Conn(ctx)
+func fillScratch(ctx context.Context, w *warehouse.Warehouse, path string, fill func(*sql.Conn) error, asked []string) error {
+	conn, err := w.DB().Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,6 +157,15 @@ func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Co
 	}
 	if err := fill(conn); err != nil {
 		return err
+	}
+	var requests int
+	if err := conn.QueryRowContext(ctx, "select count(*) from raw.requests").Scan(&requests); err != nil {
+		return err
+	}
+	if requests < fewRequests {
+		if err := w.OneThread(ctx); err != nil {
+			return err
+		}
 	}
 	return warehouse.RefreshWithin(ctx, conn, asked...)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 	"tidemark/internal/proof/must"
 )
 
-// One question has one answer: what-if says of a plan what capacity says of it, as a rate and with the same interval, of three replicas and of one, in sessions, and of a part of the traffic. A rehearsal a
+// One question has one answer: what-if says of a plan what capacity says of it, as a rate and with the same interval, of one server and of three in sessions, and of a part of the traffic. A rehearsal a
 // tenth below the low end keeps the SLO, and one a fifth above the high end does not.
 func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -36,28 +35,22 @@ func TestWhatIfSaysWhatCapacitySays(t *testing.T) {
 		"open":     "mode: open\narrivals: {process: poisson, rate_per_s: 4}\nduration: 60s\nclasses:\n  - {name: chat, share: 1, input_tokens: {constant: 800}, output_tokens: {constant: 60}}\n",
 		"sessions": "mode: sessions\narrivals: {process: poisson, rate_per_s: 1}\nduration: 60s\nblock_tokens: 16\nclasses:\n  - {name: chat, share: 1, input_tokens: {constant: 800}, output_tokens: {constant: 60}, turns: {constant: 3}, think_s: {constant: 2}}\n",
 	} {
-		path := filepath.Join(".", name+".yaml")
-		must.Do(t, os.WriteFile(path, []byte("schema: tidemark.profile/1\nname: "+name+"\n"+profile), 0o644))
-		if code := run(strings.Fields("tidemark plan "+path+" --output "+name+".jsonl.zst"), strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
-			t.Fatal("plan: ", code)
-		}
-		on := name + ".jsonl.zst --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b --replicas 3"
-		capacity := agreed(t, ask, on)
-		if name == "sessions" {
-			continue
-		}
-		for scale, want := range map[float64]int{0.9 * capacity["scale_low"].(float64): 0, 1.2 * capacity["scale_high"].(float64): kit.ExitNotMet} {
-			var said strings.Builder
-			if code := run(strings.Fields(fmt.Sprintf("tidemark rehearse --scale %.3f %s", scale, strings.Replace(on, ".jsonl.zst", ".yaml", 1))), strings.NewReader(""), &said, io.Discard); code != want {
-				t.Errorf("%s at %.3f times: code %d, want %d\n%s", name, scale, code, want, said.String())
-			}
-		}
+		must.Do(t, os.WriteFile(name+".yaml", []byte("schema: tidemark.profile/1\nname: "+name+"\n"+profile), 0o644))
 	}
-	// So it is on one server, and of a part of the traffic.
-	whole := agreed(t, ask, "open.yaml --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b")
-	part := agreed(t, ask, "open.yaml --window 40s --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b")
+	if code := run(strings.Fields("tidemark plan sessions.yaml --output sessions.jsonl.zst"), strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
+		t.Fatal("plan: ", code)
+	}
+	const on = " --slo slo.yaml --gpu H100 --catalog-model llama-3.1-8b"
+	agreed(t, ask, "sessions.jsonl.zst --replicas 3"+on)
+	whole, part := agreed(t, ask, "open.yaml"+on), agreed(t, ask, "open.yaml --window 40s"+on)
 	if whole["rate_per_s"] == part["rate_per_s"] {
 		t.Errorf("%v requests/s of the whole minute and of its busiest 40 s", whole["rate_per_s"])
+	}
+	for scale, want := range map[float64]int{0.9 * whole["scale_low"].(float64): 0, 1.2 * whole["scale_high"].(float64): kit.ExitNotMet} {
+		var said strings.Builder
+		if code := run(strings.Fields(fmt.Sprintf("tidemark rehearse --scale %.3f open.yaml", scale)+on), strings.NewReader(""), &said, io.Discard); code != want {
+			t.Errorf("at %.3f times: code %d, want %d\n%s", scale, code, want, said.String())
+		}
 	}
 }
 

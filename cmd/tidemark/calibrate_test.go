@@ -70,6 +70,9 @@ func putRun(path, run, times string) error {
 		return err
 	}
 	defer w.Close()
+	if err := w.OneThread(ctx); err != nil { // as ingest does for small files
+		return err
+	}
 	_, err = w.DB().ExecContext(ctx, fmt.Sprintf(`
 insert into raw.runs values ('%[1]s', 1, '{"status": "done", "started_at": "2026-11-20T10:00:00Z", "ended_at": "2026-11-20T11:00:00Z",
     "plan": {"requests": 504}, "result": {"planned": 504, "is_valid": true}, "server": {"is_simulated": false},

@@ -233,6 +233,9 @@ func takeRunsIn(ctx context.Context, path string, folders []string, namesOnly bo
 		return err
 	}
 	defer w.Close()
+	if err := w.OneThread(ctx); err != nil { // as ingest does for small files
+		return err
+	}
 	if _, err := ingest.Load(ctx, w, folders, ingest.Options{Format: "run", RefreshLater: true}); err != nil {
 		return err
 	}
