@@ -45,11 +45,19 @@ func (f File) Relation() string { return f.Schema + "." + f.Name }
 // IsKept says that the rows of each run are computed once, when it goes in, and
 // kept in a table of the view's name.
 func (f File) IsKept() bool {
-	return strings.Contains(f.Text, "\n-- Kept per run.\n") || f.IsOfSteps()
+	return strings.Contains(f.Text, "\n-- Kept per run.\n") || f.KeptOf() != ""
 }
 
-// IsOfSteps says that only runs with engine steps have rows in the kept table, so that nothing is computed for others.
-func (f File) IsOfSteps() bool { return strings.Contains(f.Text, "\n-- Kept per run with steps.\n") }
+// KeptOf is what a run must have to have rows in the kept table, so that nothing is computed for others: "steps" of its engine, "objectives"
+// of an SLO, or "others" on its server. It is empty where every run may have rows.
+func (f File) KeptOf() string {
+	for _, what := range []string{"steps", "objectives", "others"} {
+		if strings.Contains(f.Text, "\n-- Kept per run with "+what+".\n") {
+			return what
+		}
+	}
+	return ""
+}
 
 // IsHeld says that several kept views read it, and nobody else: its rows are computed once for all of these, and not kept.
 func (f File) IsHeld() bool { return strings.Contains(f.Text, "\n-- Held while runs are computed.\n") }

@@ -2,7 +2,7 @@
 --
 -- A request is accepted if it is successful and within every objective of its class (marts.slo_misses). Warm-up is left out. The price of a GPU is the SLO's, or the catalogue's if the SLO names none. Cost is null
 -- unless the SLO is met, because otherwise it has no meaning.
--- Kept per run.
+-- Kept per run with objectives.
 -- group: money
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO

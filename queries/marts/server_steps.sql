@@ -6,7 +6,7 @@
 -- share the load evenly. Prompts are of the mean length of the run's time. Where two looks are more than 2.5 s apart, or something is
 -- not exposed, everything that depends on it is null: nothing is made up. So is what counters say where several servers answer at an address
 -- (marts.server_processes).
--- Kept per run.
+-- Kept per run with others.
 -- group: server
 -- run_id            the replay
 -- endpoint          base url that the run sent to; '' where it had one only

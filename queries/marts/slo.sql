@@ -14,7 +14,7 @@
 -- A percentile is never met below the fewest samples that an interval wants (299 for p99). failure_ratio is of all requests that
 -- were tried: a count of this run, so it is met when none failed, whatever the bound, and judged by Wilson's interval where some
 -- did. A run that was stopped is never met: the rest might have been worse. An invalid run is neither: its outcome is 'invalid'.
--- Kept per run.
+-- Kept per run with objectives.
 -- group: money
 -- run_id             the replay
 -- objective          1-based place in the SLO

@@ -3,7 +3,7 @@
 --
 -- As in marts.tpot_gap its predicted decode time is its time over the steps that the engine would have made in it, terms are
 -- weighted by the same steps, and prompts are added as seconds per token.
--- Kept per run.
+-- Kept per run with others.
 -- group: tpot
 -- run_id                  the replay
 -- seq                     the request's place in its plan

@@ -27,7 +27,7 @@
 // A reader asks Fresh whether the snapshot is of the warehouse's present state.
 //
 // It refuses to publish into a folder that holds anything else. It knows which
-// relations there are only from the headers in queries: what is "Kept per run." (or "with steps."),
+// relations there are only from the headers in queries: what is "Kept per run." (or "with steps." and the like),
 // "Published per run.", "Published per source." or "Published per week of a service."
 // is in the lake.
 package published

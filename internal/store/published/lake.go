@@ -107,8 +107,12 @@ func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part
 	}
 	for _, column := range []string{"run_id", "source_id", "service_week"} {
 		of := slices.DeleteFunc(slices.Clone(lacking), func(o owner) bool { return o.Column != column })
+		counted, err := p.countKept(ctx, of)
+		if err != nil {
+			return nil, nil, err
+		}
 		for _, relation := range published(column) {
-			made, err := p.addRelation(ctx, relation, of)
+			made, err := p.addRelation(ctx, relation, of, counted[relation])
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", relation, err)
 			}
@@ -118,15 +122,16 @@ func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part
 	return owners, parts, nil
 }
 
-// addRelation writes the parts of one relation. It asks once which owners have rows
+// addRelation writes the parts of one relation. Unless the rows that owners have are counted already, it asks once which have any
 // at all: most relations have none of most sources.
-func (p publication) addRelation(ctx context.Context, relation string, owners []owner) (parts []Part, err error) {
+func (p publication) addRelation(ctx context.Context, relation string, owners []owner, counts map[string]int64) (parts []Part, err error) {
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	counts, err := p.countsOf(ctx, relation, owners)
-	if err != nil {
-		return nil, err
+	if counts == nil {
+		if counts, err = p.countsOf(ctx, relation, owners); err != nil {
+			return nil, err
+		}
 	}
 	for _, o := range owners {
 		if counts[o.ID] == 0 {
@@ -143,6 +148,38 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 
 // notCounted stands for the rows of an owner that fit into one part, however many they are.
 const notCounted = -1
+
+// countKept are the rows that runs have in kept tables, by table and run, asked in one statement: one for each of 60 tables cost a small run as
+// much as writing its parts. Of other owners there are none.
+func (p publication) countKept(ctx context.Context, owners []owner) (map[string]map[string]int64, error) {
+	if len(owners) == 0 || owners[0].Column != "run_id" {
+		return nil, nil
+	}
+	run, grouped := "run_id", " group by run_id"
+	if len(owners) == 1 { // then there is nothing to group
+		run, grouped = owners[0].literal(), ""
+	}
+	counts := map[string]map[string]int64{}
+	var each []string
+	for _, schema := range queries.Views {
+		for _, file := range queries.In(schema, ".sql") {
+			if relation := file.Relation(); file.IsKept() {
+				counts[relation] = map[string]int64{}
+				each = append(each, fmt.Sprintf("select '%s', %s, count(*) from %[1]s where %[3]s%[4]s", relation, run, areOf(relation, owners...), grouped))
+			}
+		}
+	}
+	err := warehouse.Each(ctx, p.w.DB(), strings.Join(each, "\nunion all\n"), nil, func(scan func(...any) error) error {
+		var relation, run string
+		var count int64
+		if err := scan(&relation, &run, &count); err != nil {
+			return err
+		}
+		counts[relation][run] = count
+		return nil
+	})
+	return counts, err
+}
 
 // countsOf are the rows that each owner has. Of a single source they are not counted: its rows would be worked out twice.
 func (p publication) countsOf(ctx context.Context, relation string, owners []owner) (map[string]int64, error) {
@@ -274,7 +311,7 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		}
 		defer threads()
 	}
-	err = warehouse.InLimitedMemory(ctx, p.w.DB(), memory, func() error {
+	err = p.writing(ctx, count, memory, func() error {
 		if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, folderMode(p.mode))); err != nil {
 			return err
 		}
@@ -311,6 +348,17 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		return nil, err
 	}
 	return parts, os.Rename(temporary, whole)
+}
+
+// fewRows are no reason to limit DuckDB's memory, which takes three statements.
+const fewRows = 2_000
+
+// writing calls write with so much memory, unless what it writes is known to be little.
+func (p publication) writing(ctx context.Context, rows int64, memory int, write func() error) error {
+	if 0 < rows && rows < fewRows {
+		return write()
+	}
+	return warehouse.InLimitedMemory(ctx, p.w.DB(), memory, write)
 }
 
 // areLong says that rows have so many block ids that they are written in smaller groups: a group is held whole, and DuckDB's

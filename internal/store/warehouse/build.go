@@ -20,15 +20,15 @@ var derived = []string{"seeds", "macros", "staging", "marts", "checks"}
 
 // part is one thing to make: a seed, a macro or a view.
 type part struct {
-	relation  string // schema.name
-	path      string // the file that errors name
-	text      string // as it stands in the file
-	rows      string // of a seed, as they stand in the file beside it
-	isView    bool
-	isKept    bool // a view whose rows are kept in a table, see keep.go
-	isOfSteps bool // only runs with engine steps have rows in it
-	isHeld    bool // a view whose rows are held in a temporary table while those of kept ones are computed
-	create    func(ctx context.Context, tx *sql.Tx) error
+	relation string // schema.name
+	path     string // the file that errors name
+	text     string // as it stands in the file
+	rows     string // of a seed, as they stand in the file beside it
+	isView   bool
+	isKept   bool   // a view whose rows are kept in a table, see keep.go
+	keptOf   string // what a run must have to have rows in it
+	isHeld   bool   // a view whose rows are held in a temporary table while those of kept ones are computed
+	create   func(ctx context.Context, tx *sql.Tx) error
 }
 
 // rebuild makes seeds, macros, views, comments and those kept tables anew whose SQL has
@@ -130,7 +130,7 @@ func viewParts() []part {
 		for _, file := range queries.In(schema, ".sql") {
 			text := strings.TrimRight(strings.TrimSpace(file.Text), ";")
 			parts = append(parts, part{
-				relation: file.Relation(), path: file.Path, text: file.Text, isView: true, isKept: file.IsKept(), isOfSteps: file.IsOfSteps(), isHeld: file.IsHeld(),
+				relation: file.Relation(), path: file.Path, text: file.Text, isView: true, isKept: file.IsKept(), keptOf: file.KeptOf(), isHeld: file.IsHeld(),
 				create: run("create view " + file.Relation() + " as\n" + text),
 			})
 		}

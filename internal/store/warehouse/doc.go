@@ -12,8 +12,8 @@
 // Kept tables. A view whose header says "Kept per run." is made as a table. Refresh
 // fills it with the rows of the runs that are new, each from parents that are
 // tables, within the transaction that takes the run in (keep.go, narrow.go). The
-// .sql file stays the definition. Those "Kept per run with steps." are left out of a
-// refresh whose runs have no engine steps. What several of them read and nobody else asks
+// .sql file stays the definition. Those "Kept per run with steps.", "with objectives." (of an SLO)
+// and "with others." (on its server) are left out of a pass whose runs have none. What several of them read and nobody else asks
 // ("Held while runs are computed.") is a temporary table in the meantime.
 //
 // What is known of GPUs and kernels. The selects of queries/warehouse are tables, too: what

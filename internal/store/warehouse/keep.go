@@ -116,11 +116,11 @@ type passes []relation
 
 // relation is a view or a kept table that depends on what a run wrote.
 type relation struct {
-	name    string // schema.name
-	text    string // its select, over the narrowed names of its parents
-	kept    bool
-	ofSteps bool // kept, and only runs with engine steps have rows: left out of a pass without one
-	held    bool // read by several kept tables: worked out once in a pass, and dropped behind the last of them
+	name   string // schema.name
+	text   string // its select, over the narrowed names of its parents
+	kept   bool
+	keptOf string // kept, and only runs that have this have rows: left out of a pass without one
+	held   bool   // read by several kept tables: worked out once in a pass, and dropped behind the last of them
 }
 
 // requestsPerPass is how many requests one pass computes at most, unless a single run has
@@ -249,17 +249,45 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 	if err := p.narrow(ctx, db, runs); err != nil {
 		return err
 	}
-	var requests int
+	var requests, samples int
 	var hasSteps bool
-	if err := db.QueryRowContext(ctx, fmt.Sprintf("select (select count(*) from %s), exists (from %s)", narrowed("raw.requests"), narrowed("raw.step_joins"))).Scan(&requests, &hasSteps); err != nil {
+	if err := db.QueryRowContext(ctx, fmt.Sprintf("select (select count(*) from %s), (select count(*) from %s), exists (from %s)",
+		narrowed("raw.requests"), narrowed("raw.samples"), narrowed("raw.step_joins"))).Scan(&requests, &samples, &hasSteps); err != nil {
 		return err
 	}
 	defer limitMemory(ctx, requests)()
-	if err := p.insert(ctx, db, func(r relation) bool { return r.kept && (hasSteps || !r.ofSteps) }); err != nil {
+	if requests < fewRequests && samples < fewSamples && !hasSteps {
+		restore, err := planSoon(ctx, db)
+		if err != nil {
+			return err
+		}
+		defer restore()
+	}
+	if err := p.insert(ctx, db, func(r relation) bool { return r.kept && (hasSteps || r.keptOf != "steps") }); err != nil {
 		return err
 	}
 	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?, now()", runs, catalogue)
 	return err
+}
+
+// Of fewer, the rows are computed sooner than the plans for them are made.
+const fewRequests, fewSamples = 2_000, 50_000
+
+// planSoon leaves out, until restore is called, what DuckDB's planner does for many rows: looking for expressions, subplans and keys that could be
+// computed once or held narrower. That is a sixth of taking a small run in. None of it decides in which order rows are added up.
+func planSoon(ctx context.Context, db Querier) (restore func(), err error) {
+	const forMany = "common_subexpressions, common_subplan, column_lifetime, compressed_materialization, duplicate_groups, late_materialization, " +
+		"join_filter_pushdown, reorder_filter, sampling_pushdown, limit_pushdown, regex_range, cte_filter_pusher, empty_result_pullup"
+	const all = "reset disabled_optimizers"
+	restore = func() {
+		ctx := context.WithoutCancel(ctx)
+		_, err := db.ExecContext(ctx, all)
+		if s, is := ctx.Value(sparingKey{}).(sparing); is && err != nil { // the transaction has failed
+			_, _ = s.db.ExecContext(ctx, all)
+		}
+	}
+	_, err = db.ExecContext(ctx, "set disabled_optimizers = '"+forMany+"'")
+	return restore, err
 }
 
 // insert fills the wanted kept tables, whose rows must have been narrowed. A held relation that one of them reads is a temporary table from
@@ -272,8 +300,14 @@ func (p passes) insert(ctx context.Context, db Querier, wanted func(relation) bo
 		if !(r.kept && wanted(r)) && lastReader[r.name] == "" {
 			continue
 		}
+		isEmpty, err := isWithout(ctx, db, r.keptOf)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
 		statement := narrowedView(r.name, r.text)
 		switch {
+		case isEmpty:
+			statement = ""
 		case r.kept:
 			statement = fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)
 		case r.held:
@@ -282,14 +316,33 @@ func (p passes) insert(ctx context.Context, db Querier, wanted func(relation) bo
 		}
 		for _, name := range held {
 			if lastReader[name] == r.name {
-				statement += ";\ndrop table " + narrowed(name)
+				statement = strings.TrimPrefix(statement+";\ndrop table "+narrowed(name), ";\n")
 			}
+		}
+		if statement == "" {
+			continue
 		}
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
 	return nil
+}
+
+// keptOf are the rows of a pass without which it has no row in a table that is kept of them. They are asked for where such a table is to be
+// filled: planning it costs a small run 20 to 60 ms.
+var keptOf = map[string]string{
+	"steps":      narrowed("raw.step_joins"),
+	"objectives": narrowed("staging.slo_objectives"),
+	"others":     narrowed("marts.shared_servers") + " where is_shared",
+}
+
+func isWithout(ctx context.Context, db Querier, what string) (is bool, err error) {
+	if what == "" {
+		return false, nil
+	}
+	err = db.QueryRowContext(ctx, fmt.Sprintf("select not exists (from %s)", keptOf[what])).Scan(&is)
+	return is, err
 }
 
 // lastReaders says of each view and held relation that is needed which kept or held relation reads it last, itself or through views.
@@ -394,7 +447,7 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 		}
 		if len(needs[view.relation]) > 0 {
 			isOfRuns[view.relation] = true
-			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept, ofSteps: view.isOfSteps, held: view.isHeld})
+			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept, keptOf: view.keptOf, held: view.isHeld})
 			if view.isKept {
 				kept = append(kept, view.relation)
 			}
