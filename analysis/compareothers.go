@@ -17,7 +17,7 @@ import (
 func CompareWithout(ctx context.Context, path, before, after, class string) (c Comparison, said string, err error) {
 	runs := []string{before, after}
 	copies := func(conn *sql.Conn) error { return copyOthers(ctx, conn, runs, class) }
-	err = inScratch(ctx, path, copies, func(db *sql.DB) error {
+	err = inScratch(ctx, path, copies, "", func(db *sql.DB) error {
 		if c, err = Compare(ctx, db, runs[:1], runs[1:]); err != nil {
 			return err
 		}

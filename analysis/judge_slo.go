@@ -80,6 +80,10 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 	return v, nil
 }
 
+// verdictReads is what JudgeSLO and Judge read: most of what is kept of a run is not worked out for a verdict alone.
+const verdictReads = "from marts.runs, marts.failures, marts.slo, marts.verdicts, marts.goodput, marts.shared_servers, marts.tpot_gap_judged, marts.served_models, " +
+	"marts.server_processes, staging.runs, staging.requests, staging.slo_objectives, staging.deployments"
+
 // cost is asked only for a run that met an SLO with a price: marts.goodput judges the SLO a second time, which is expensive, and for an SLO
 // that is not met it gives no cost.
 func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {

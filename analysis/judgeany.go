@@ -71,7 +71,8 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 		}
 	}
 	var verdicts []AnyVerdict
-	err = inScratch(ctx, path, func(conn *sql.Conn) error { return copySubjects(ctx, conn, subjects, slo) }, func(scratch *sql.DB) error {
+	copied := func(conn *sql.Conn) error { return copySubjects(ctx, conn, subjects, slo) }
+	err = inScratch(ctx, path, copied, verdictReads, func(scratch *sql.DB) error {
 		for _, s := range subjects {
 			id := s.runID
 			id = cmp.Or(id, s.name)
@@ -110,11 +111,11 @@ func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(
 		}
 		return copySubjects(ctx, conn, subjects, slo)
 	}
-	return inScratch(ctx, path, copy, use)
+	return inScratch(ctx, path, copy, "", use)
 }
 
 // inScratch makes a warehouse of its own, fills it from the file at path, which is attached to the connection as judged, and gives it to use.
-func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use func(*sql.DB) error) error {
+func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, asked string, use func(*sql.DB) error) error {
 	folder, err := os.MkdirTemp("", "tidemark-judge-")
 	if err != nil {
 		return err
@@ -126,14 +127,14 @@ func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use
 		return err
 	}
 	defer scratch.Close()
-	if err := fillScratch(ctx, scratch.DB(), path, fill); err != nil {
+	if err := fillScratch(ctx, scratch.DB(), path, fill, asked); err != nil {
 		return err
 	}
 	return use(scratch.DB())
 }
 
 // fillScratch does it on one connection, because an attached file belongs to one connection's statements.
-func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error) error {
+func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error, asked string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -149,6 +150,9 @@ func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Co
 	}
 	if err := fill(conn); err != nil {
 		return err
+	}
+	if asked != "" {
+		return warehouse.RefreshWithin(ctx, conn, asked)
 	}
 	return warehouse.RefreshWithin(ctx, conn)
 }
