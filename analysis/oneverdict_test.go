@@ -80,6 +80,8 @@ func TestARunHasOneVerdict(t *testing.T) {
 		judged, err := analysis.JudgeAny(ctx, w.DB(), file, c.run, asked)
 		if err != nil || len(judged) != 1 || judged[0].Outcome != c.want {
 			t.Errorf("%s: judge says %v (%v), want %s", c.run, judged, err, c.want)
+		} else if got, want := judged[0].FirstLine(), verdict.FirstLine(); got != want { // with no more than a verdict reads
+			t.Errorf("%s: judge says %s, want %s", c.run, got, want)
 		}
 	}
 }

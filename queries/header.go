@@ -3,6 +3,7 @@ package queries
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Header is the documentation that stands at the top of a view's file.
@@ -48,6 +49,20 @@ func ReadHeader(text string) Header {
 	header.Comment = paragraphs(prose)
 	return header
 }
+
+// Comment is what the file of a view or a seed says before its columns, as a warehouse of this version keeps it; empty for any other relation.
+// DuckDB makes the SQL of every table when it is asked for the comment of one.
+func Comment(relation string) string { return comments()[relation] }
+
+var comments = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, schema := range append([]string{"seeds"}, Views...) {
+		for _, file := range In(schema, ".sql") {
+			all[file.Relation()] = ReadHeader(file.Text).Comment
+		}
+	}
+	return all
+})
 
 // paragraphs joins the lines of each paragraph; blank lines part them.
 func paragraphs(lines []string) string {

@@ -201,6 +201,30 @@ func TestEveryViewHasATest(t *testing.T) {
 	}
 }
 
+// What the program takes for the comment of a view or a seed is what a warehouse says.
+func TestCommentsAreThoseOfTheWarehouse(t *testing.T) {
+	rows := must.Get(open(t).DB().Query(`
+		select schema_name || '.' || table_name, coalesce(comment, '') from duckdb_tables() where schema_name in ('seeds', 'staging', 'marts')
+		union all
+		select schema_name || '.' || view_name, coalesce(comment, '') from duckdb_views() where schema_name in ('staging', 'marts', 'checks')`))(t)
+	defer rows.Close()
+	known := 0
+	for rows.Next() {
+		var relation, comment string
+		must.Do(t, rows.Scan(&relation, &comment))
+		if got := queries.Comment(relation); got != comment {
+			t.Errorf("%s: %q, want %q", relation, got, comment)
+		}
+		if comment != "" {
+			known++
+		}
+	}
+	must.Do(t, rows.Err())
+	if views := len(queries.In("marts", ".sql")); known < views {
+		t.Errorf("%d relations have a comment, want all %d marts and more", known, views)
+	}
+}
+
 // What the headers say and what the views have is the same list of columns.
 func TestHeadersNameTheColumns(t *testing.T) {
 	w := open(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/answers"
+	"tidemark/queries"
 	"tidemark/reports/plot"
 )
 
@@ -24,10 +25,7 @@ func ask(ctx context.Context, db *sql.DB, view, query string, args ...any) (*Res
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", view, err)
 	}
-	table.Name = view
-	if table.Comment, err = answers.Comment(ctx, db, view); err != nil {
-		return nil, fmt.Errorf("%s: comment: %w", view, err)
-	}
+	table.Name, table.Comment = view, queries.Comment(view)
 	return &Result{Table: table, Query: inPlace(query, args)}, nil
 }
 

@@ -42,7 +42,7 @@ func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
 		return Table{}, err
 	}
 	table.Name = relation
-	table.Comment, err = Comment(ctx, db, relation)
+	table.Comment, err = comment(ctx, db, relation)
 	return table, err
 }
 
@@ -250,8 +250,8 @@ where schema_name || '.' || table_name = ?
     and not internal
 order by column_index`
 
-// Comment is what the header of a relation's file says before its columns; empty where there is none.
-func Comment(ctx context.Context, db *sql.DB, relation string) (string, error) {
+// comment is what the header of a relation's file says before its columns; empty where there is none.
+func comment(ctx context.Context, db *sql.DB, relation string) (string, error) {
 	var comment sql.NullString
 	err := db.QueryRowContext(ctx, "select comment from ("+relations+") where relation = ?", relation).Scan(&comment)
 	return comment.String, err

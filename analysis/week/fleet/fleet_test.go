@@ -77,7 +77,8 @@ func TestASearchCalibratesTheServer(t *testing.T) {
 	s.hours = []Hour{s.busy.hour(8, 4, 5)}
 	s.true = engineOf(s.modelSteps.off(1.3, 1.3))
 	search := s.search(t, 8, 6000)
-	got := must.Get(Needs(t.Context(), Asked{Server: s.server, Hours: s.hours, Search: search}))(t)
+	kept := memory{} // one server of one search is calibrated once
+	got := must.Get(Needs(t.Context(), Asked{Server: s.server, Hours: s.hours, Search: search, Kept: kept}))(t)
 	n := got.Hours[0]
 	want := truth(t, s.busy, s.true, 4, s.server.Objectives, *n.PerS, 12_000)
 	alone := must.Get(Needs(t.Context(), Asked{Server: s.server, Hours: s.hours}))(t)
@@ -91,7 +92,7 @@ func TestASearchCalibratesTheServer(t *testing.T) {
 	}
 
 	// A search on a simulated server knows nothing of real GPUs: the band is in how much slower and faster its steps may be.
-	asked := Asked{Server: s.server, Search: search}
+	asked := Asked{Server: s.server, Search: search, Kept: kept}
 	real, err := asked.rehearser().calibrate(t.Context())
 	if err != nil || real == nil {
 		t.Fatal(real, err)
