@@ -24,7 +24,7 @@ func openPacked(ctx context.Context, content []byte) (*Warehouse, error) {
 		return nil, err
 	}
 	path := fmt.Sprintf("/proc/self/fd/%d", descriptor)
-	db, err := connect(path, ReadOnly, oneThread)
+	db, err := connect(path, ReadOnly, oneThread, plannedSoon)
 	if err != nil {
 		return nil, err
 	}

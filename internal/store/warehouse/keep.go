@@ -273,17 +273,20 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 // Of fewer, the rows are computed sooner than the plans for them are made.
 const fewRequests, fewSamples = 2_000, 50_000
 
+// forMany are the optimisers that are worth their time with many rows.
+const forMany = "common_subexpressions,common_subplan,column_lifetime,compressed_materialization,duplicate_groups,late_materialization," +
+	"join_filter_pushdown,reorder_filter,sampling_pushdown,limit_pushdown,regex_range,cte_filter_pusher,empty_result_pullup"
+
+const allOptimizers = "reset disabled_optimizers"
+
 // planSoon leaves out, until restore is called, what DuckDB's planner does for many rows: looking for expressions, subplans and keys that could be
 // computed once or held narrower. That is a sixth of taking a small run in. None of it decides in which order rows are added up.
 func planSoon(ctx context.Context, db Querier) (restore func(), err error) {
-	const forMany = "common_subexpressions, common_subplan, column_lifetime, compressed_materialization, duplicate_groups, late_materialization, " +
-		"join_filter_pushdown, reorder_filter, sampling_pushdown, limit_pushdown, regex_range, cte_filter_pusher, empty_result_pullup"
-	const all = "reset disabled_optimizers"
 	restore = func() {
 		ctx := context.WithoutCancel(ctx)
-		_, err := db.ExecContext(ctx, all)
+		_, err := db.ExecContext(ctx, allOptimizers)
 		if s, is := ctx.Value(sparingKey{}).(sparing); is && err != nil { // the transaction has failed
-			_, _ = s.db.ExecContext(ctx, all)
+			_, _ = s.db.ExecContext(ctx, allOptimizers)
 		}
 	}
 	_, err = db.ExecContext(ctx, "set disabled_optimizers = '"+forMany+"'")

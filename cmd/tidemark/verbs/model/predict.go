@@ -268,6 +268,9 @@ func (f *predictFlags) predictPoints(base analysis.Point) error {
 		path = "stdin"
 	}
 	return f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
+		if err := w.ForMany(ctx); err != nil {
+			return err
+		}
 		table, missed, err := analysis.PredictPoints(ctx, w.DB(), points, base)
 		if err != nil {
 			return fmt.Errorf("predict: %s: %w", path, err)
