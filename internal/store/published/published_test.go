@@ -344,7 +344,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	folder := published.Folder(path, "")
 	const secret = "the-run-that-must-go"
 	change(t, path, folder, aRun(secret))
-	change(t, path, folder, aRun("stays"))
+	change(t, path, folder, namedTrace("7"))
 	if found := filesWith(t, folder, secret); len(found) == 0 {
 		t.Fatal("the run is in no published file, so that the test shows nothing")
 	}
@@ -356,7 +356,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	}
 	must.Do(t, os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600)) // damaged
 	theirs := filepath.Join(t.TempDir(), "theirs")                              // of another warehouse
-	change(t, warehousetest.File(t), theirs, aRun(secret))
+	change(t, warehousetest.File(t), theirs, strings.Replace(aTrace, "'day'", "'"+secret+"'", 1))
 	emptied, err := published.Withdraw(path, theirs)
 	if want := []string{folder, other, another}; err != nil || !slices.Equal(emptied, want) {
 		t.Errorf("withdrawn from %q (%v), want %q", emptied, err, want)
@@ -372,7 +372,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	state(t, path, folder, published.Due)
 	fresh := warehousetest.File(t) // as purge does, a file without it
 	must.Do(t, os.Rename(fresh, path))
-	change(t, path, folder, aRun("stays"))
+	change(t, path, folder, namedTrace("7"))
 	if found := filesWith(t, folder, secret); len(found) > 0 {
 		t.Errorf("the removed run is still in %q", found)
 	}
@@ -392,9 +392,9 @@ func filesWith(t *testing.T, folder, word string) (found []string) {
 func TestSwitchedOff(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
-	change(t, path, folder, aRun("a"))
+	change(t, path, folder, namedTrace("1"))
 	must.Do(t, published.SwitchOff(path, folder))
-	change(t, path, folder, aRun("b"))
+	change(t, path, folder, namedTrace("2"))
 	state(t, path, folder, published.SwitchedOff)
 	if _, err := os.Stat(published.Snapshot(folder)); err == nil {
 		t.Error("there is a snapshot")
@@ -423,7 +423,7 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 func TestPublishingFollowsNoLink(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
-	change(t, path, folder, aRun("a"))
+	change(t, path, folder, namedTrace("1"))
 	victim := filepath.Join(t.TempDir(), "victim.duckdb")
 	must.Do(t, os.WriteFile(victim, []byte("mine"), 0o600))
 	plant := func(name string) {
@@ -433,7 +433,7 @@ func TestPublishingFollowsNoLink(t *testing.T) {
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp", "manifest.json.tmp", "latest.duckdb.tmp-12", "spare.duckdb"} {
 		plant(name)
 	}
-	keptUp(t, path, folder, aRun("b"))
+	keptUp(t, path, folder, namedTrace("2"))
 	plant(".lock")
 	must.Fail(t, published.SwitchOff(path, folder))
 	if text, err := os.ReadFile(victim); string(text) != "mine" || err != nil {
