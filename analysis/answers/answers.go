@@ -84,7 +84,7 @@ func (t Table) Records() []map[string]any {
 
 // Ask asks SQL that is written in this program. It is not checked for being read-only.
 func Ask(ctx context.Context, db warehouse.Asker, query string, args ...any) (Table, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+	rows, err := warehouse.Ask(ctx, db, query, args...)
 	if err != nil {
 		return Table{}, err
 	}

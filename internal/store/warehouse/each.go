@@ -5,6 +5,8 @@ package warehouse
 import (
 	"context"
 	"database/sql"
+
+	"tidemark/queries"
 )
 
 // Asker is what can be asked: a database, a connection, or a transaction where the answer must follow from what was changed in it.
@@ -12,10 +14,18 @@ type Asker interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// Ask asks SQL that is written in this program, with the values in it where they can be: a question with parameters is bound twice.
+func Ask(ctx context.Context, db Asker, query string, args ...any) (*sql.Rows, error) {
+	if text, is := queries.WithValues(query, args); is {
+		return db.QueryContext(ctx, text)
+	}
+	return db.QueryContext(ctx, query, args...)
+}
+
 // Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
 // variables, as sql.Rows.Scan does.
 func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
-	rows, err := db.QueryContext(ctx, query, args...)
+	rows, err := Ask(ctx, db, query, args...)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func File(t testing.TB) string {
 // Open is an empty warehouse in which the statements have been run. It is
 // closed when the test ends. It works on one thread: the few rows of a test are one
 // task for DuckDB, and passing it between threads costs a fifth more CPU time. The
-// processes that tests start use all cores, as a user's do.
+// processes that tests start use all cores, as a user's do. What is in the log when it is closed stays there: the file is removed with the test.
 func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	t.Helper()
 	w := must.Get(warehouse.Open(context.Background(), File(t), warehouse.ReadWrite))(t)
@@ -65,7 +65,7 @@ func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 			t.Error(err)
 		}
 	})
-	Put(t, w, append([]string{"set threads = 1"}, setup...)...)
+	Put(t, w, append([]string{"set threads = 1", "pragma disable_checkpoint_on_shutdown"}, setup...)...)
 	return w
 }
 

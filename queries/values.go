@@ -1,0 +1,79 @@
+package queries
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const longText = 1 << 16
+
+// parameter is a place for a value: $1, or ? for each in turn.
+var parameter = regexp.MustCompile(`^(?:\$[0-9]+|\?)`)
+
+// WithValues writes the values into the places of a question, each with the type that it has as a parameter. DuckDB binds a question that has
+// parameters twice: when it is prepared, and again with their values; binding the marts is half of what they cost. is is false, and the
+// question to be asked with its parameters, where a value is of no type that is written here or a place has none.
+func WithValues(question string, values []any) (text string, is bool) {
+	if strings.Contains(question, "$$") { // quotes that scan does not know
+		return question, false
+	}
+	written := make([]string, len(values))
+	for i, value := range values {
+		if written[i], is = literal(value); !is {
+			return question, false
+		}
+	}
+	var whole strings.Builder
+	from, next := 0, 0 // next: the value of the next ?
+	is = true
+	scan(question, func(i int, code bool) {
+		if !code || !is || question[i] != '$' && question[i] != '?' {
+			return
+		}
+		place, at := parameter.FindString(question[i:]), next
+		if strings.HasPrefix(place, "$") {
+			at, _ = strconv.Atoi(place[1:])
+			at--
+		} else {
+			next++
+		}
+		if is = place != "" && at >= 0 && at < len(written); !is {
+			return
+		}
+		whole.WriteString(question[from:i] + written[at])
+		from = i + len(place)
+	})
+	if !is {
+		return question, false
+	}
+	return whole.String() + question[from:], true
+}
+
+// literal is a value as SQL of the type that the driver binds it as.
+func literal(value any) (text string, is bool) {
+	switch v := value.(type) {
+	case string:
+		// A statement ends at a zero byte, and a long text costs more to parse than to bind twice.
+		return "cast('" + strings.ReplaceAll(v, "'", "''") + "' as varchar)", len(v) < longText && !strings.Contains(v, "\x00")
+	case bool:
+		return strconv.FormatBool(v), true
+	case int:
+		return fmt.Sprintf("cast('%d' as bigint)", v), true
+	case int64:
+		return fmt.Sprintf("cast('%d' as bigint)", v), true
+	case float64:
+		return "cast('" + strconv.FormatFloat(v, 'g', -1, 64) + "' as double)", !math.IsNaN(v) && !math.IsInf(v, 0)
+	case []string:
+		all := make([]string, len(v))
+		for i, one := range v {
+			if all[i], is = literal(one); !is {
+				return "", false
+			}
+		}
+		return "cast([" + strings.Join(all, ", ") + "] as varchar[])", true
+	}
+	return "", false
+}
