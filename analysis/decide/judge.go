@@ -64,9 +64,6 @@ type Step struct {
 	Answer   string `json:"answer"`
 }
 
-// asks are the relations that ask reads beside those of a verdict.
-const asks = "marts.runs staging.runs marts.goodput marts.regimes"
-
 // Judge judges runs by a contract; nil: each by the SLO that it was sent for. db is the warehouse in the file at path, and stays as it is.
 func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract *Contract) ([]Judged, error) {
 	judged := make([]Judged, len(runs))
@@ -98,7 +95,7 @@ func Judge(ctx context.Context, db *sql.DB, path string, runs []string, contract
 	if contract == nil {
 		return judged, ask(db)
 	}
-	return judged, analysis.WithSLO(ctx, path, runs, contract.SLO, ask, analysis.VerdictReads, asks)
+	return judged, analysis.WithSLO(ctx, path, runs, contract.SLO, ask, analysis.VerdictReads, figuresQuery)
 }
 
 // shape measures how far the run's lengths are from the contract's traffic. Whether so few requests can tell is part of the answer.
@@ -151,18 +148,8 @@ func lengthsOfPlan(path string) (l profile.Lengths, err error) {
 	return l, nil
 }
 
-// ask gathers the run's figures and facts, and walks the tree.
-func (j *Judged) ask(ctx context.Context, db *sql.DB, contract *Contract) error {
-	verdict, err := analysis.JudgeSLO(ctx, db, j.RunID)
-	if err != nil {
-		return err
-	}
-	j.MeasuredOn, j.SLO, j.Outcome, j.FirstLine = verdict.MeasuredOn, verdict.Name, verdict.Outcome, verdict.FirstLine()
-	for _, o := range verdict.Objectives {
-		j.Objectives = append(j.Objectives, Objective{o.Metric, o.Percentile, o.Class, o.AtMost, o.Observed, o.Low, o.High, o.Samples, o.Outcome, o.String()})
-	}
-	var isMemoryBound *bool
-	err = db.QueryRowContext(ctx, `
+// figuresQuery also tells what a judged copy of the run must be filled with.
+const figuresQuery = `
 select
     coalesce(runs.name, ''),
     coalesce(macros.configuration_settings(asked.deployment), ''),
@@ -177,7 +164,20 @@ from marts.runs
 inner join staging.runs as asked on asked.run_id = runs.run_id
 left join marts.goodput on goodput.run_id = runs.run_id
 left join marts.regimes on regimes.run_id = runs.run_id
-where runs.run_id = ?`, j.RunID).Scan(&j.Name, &j.settings, &j.isRehearsed, &j.TPOT, &j.Predicted, &j.Slowdown, &j.Price, &j.Cost, &isMemoryBound)
+where runs.run_id = ?`
+
+// ask gathers the run's figures and facts, and walks the tree.
+func (j *Judged) ask(ctx context.Context, db *sql.DB, contract *Contract) error {
+	verdict, err := analysis.JudgeSLO(ctx, db, j.RunID)
+	if err != nil {
+		return err
+	}
+	j.MeasuredOn, j.SLO, j.Outcome, j.FirstLine = verdict.MeasuredOn, verdict.Name, verdict.Outcome, verdict.FirstLine()
+	for _, o := range verdict.Objectives {
+		j.Objectives = append(j.Objectives, Objective{o.Metric, o.Percentile, o.Class, o.AtMost, o.Observed, o.Low, o.High, o.Samples, o.Outcome, o.String()})
+	}
+	var isMemoryBound *bool
+	err = db.QueryRowContext(ctx, figuresQuery, j.RunID).Scan(&j.Name, &j.settings, &j.isRehearsed, &j.TPOT, &j.Predicted, &j.Slowdown, &j.Price, &j.Cost, &isMemoryBound)
 	if err != nil {
 		return err
 	}
