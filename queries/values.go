@@ -20,7 +20,7 @@ func WithValues(question string, values []any) (text string, is bool) {
 	if strings.Contains(question, "$$") { // quotes that scan does not know
 		return question, false
 	}
-	written := make([]string, len(values))
+	written, used := make([]string, len(values)), 0
 	for i, value := range values {
 		if written[i], is = literal(value); !is {
 			return question, false
@@ -43,10 +43,11 @@ func WithValues(question string, values []any) (text string, is bool) {
 		if is = place != "" && at >= 0 && at < len(written); !is {
 			return
 		}
+		used = max(used, at+1)
 		whole.WriteString(question[from:i] + written[at])
 		from = i + len(place)
 	})
-	if !is {
+	if !is || used < len(values) { // DuckDB says what is wrong
 		return question, false
 	}
 	return whole.String() + question[from:], true

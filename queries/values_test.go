@@ -48,7 +48,7 @@ func TestValuesInAQuestionAreThoseOfItsParameters(t *testing.T) {
 			t.Errorf("%s: got %s of %s, want %s", c.question, got, text, want)
 		}
 	}
-	for _, without := range []string{"select $2", "select ?, ?", "select $$ ? $$", "select $x"} {
+	for _, without := range []string{"select $2", "select ?, ?", "select 1", "select $$ ? $$", "select $x"} {
 		if text, is := queries.WithValues(without, []any{"a"}); is || text != without {
 			t.Errorf("%s: got %s", without, text)
 		}

@@ -278,10 +278,15 @@ func (e *examination) answers(ctx context.Context, planned *plan.Plan, folder st
 		return
 	}
 	// A proxy that buffers does so with each of them, and a client that stands still with one.
+	if mayBeShort {
+		if good = slices.DeleteFunc(good, func(w answered) bool { return len(w.gaps) < smallAnswer/4 }); len(good) == 0 {
+			return // so few tokens do not tell
+		}
+	}
 	best := slices.MinFunc(good, func(a, b answered) int { return cmp.Compare(a.together(), b.together()) })
 	answer := fmt.Sprintf("of %d tokens: the first after %.3g ms, the last after %.3g ms", best.Tokens, 1e3*(best.First-best.Sent).Seconds(), 1e3*(best.Last-best.Sent).Seconds())
 	if best.together() > 0.5 {
-		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %.0f %% of their chunks came at once with another: something on the way buffers them", answer, 100*best.together()),
+		e.say(host.Fault, "streams", fmt.Sprintf("answers %s; %.0f %% of what came after the first chunk came at once with another: something on the way buffers them", answer, 100*best.together()),
 			"send to the server itself, or switch buffering off in the proxy (nginx: proxy_buffering off): time per token is the proxy's otherwise")
 		return
 	}

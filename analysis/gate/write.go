@@ -135,6 +135,7 @@ func (g Gate) differences() (all []string) {
 // Markdown is a section of a job summary, such as GitHub's.
 func (g Gate) Markdown() []byte {
 	var b bytes.Buffer
+	// A run's name or a server's answer may hold signs of Markdown.
 	fmt.Fprintf(&b, "### Regression gate\n\n%s\n\n", escape.Markdown(g.FirstLine()))
 	fmt.Fprintf(&b, "| %s |\n|---|---:|---:|---:|---|---|\n", strings.Join(Columns, " | "))
 	for _, j := range g.Judged {

@@ -9,7 +9,8 @@ import (
 // parallel, so a quoted field with a line break in it is a reject on each of the
 // lines that its quotes stand on.
 
-// FieldAt is csvField with any separator.
+// FieldAt reads the field that starts at an index of the line: what is between its quotes, of which a doubled one is one, or else between
+// the separators. next is where the field after it starts; beyond the length of the line there is no other.
 func FieldAt(line []byte, at int, separator byte) (field []byte, next int, reason string) {
 	text := line[at:]
 	white := " \t"

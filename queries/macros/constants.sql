@@ -28,7 +28,7 @@ create macro macros.version_number(version) as
 create macro macros.constants() as table
 select * from warehouse.constants;
 
--- The deployments that have a calibration, each as macros.deployment_key names it, and the newest version that one was made under.
+-- The deployments that have a calibration, each as macros.deployment_key names it, and the version that the last was made under.
 --   select count(*) as deployments, count(engine_version) as of_a_version from macros.calibrated()
 create macro macros.calibrated() as table
 select
@@ -37,7 +37,7 @@ select
         calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
         calibrations.weight_format, calibrations.kv_format, calibrations.engine
     ) as deployment,
-    max_by(calibrations.engine_version, macros.version_number(calibrations.engine_version)) as engine_version
+    max_by({'version': calibrations.engine_version}, calibrations.calibration_id).version as engine_version -- a null counts
 from raw.calibrations
 group by all;
 

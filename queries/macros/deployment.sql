@@ -22,8 +22,8 @@
 --   quantization             weight format in seeds.formats
 --   kv_cache_dtype           KV cache format in seeds.formats
 --   compute_dtype            what multiplies the weights: bf16, fp8 or fp4
---   engine, engine_version   for the constants; one that is not said is the newest that this deployment
---                            was calibrated under; else vLLM is of the newest that constants were fitted to
+--   engine, engine_version   for the constants; one that is not said is that of this deployment's last
+--                            calibration; else vLLM is of the newest that constants were fitted to
 --   max_num_seqs             sequences that one replica runs at once
 --   max_num_batched_tokens   tokens of one engine step
 --   max_model_len            longest request, tokens
@@ -80,7 +80,7 @@ select
     arg_min(
         constants,
         case
-            when constants.deployment is not null then -1e9
+            when constants.deployment is not null then -1e9 + case when constants.engine_version = '*' then 1e0 else 0e0 end
             when constants.measured_with is not null
                 then macros.table_distance(constants.measured_with, constants.engine_version, asked.question.engine, asked.question.version)
                     + case when constants.architecture = '*' then 0.125e0 else 0e0 end

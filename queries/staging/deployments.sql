@@ -17,8 +17,8 @@
 -- compute_format           what multiplies the packed weights: 'bf16', 'fp8' or 'fp4'
 -- kv_format                name in seeds.formats
 -- engine, engine_version   as the run says; version null: it does not
--- constants_version        of the engine, that constants were looked up for: where none is said, the newest that this deployment was calibrated
---                          under, else the newest that vLLM's were fitted to; null: no version
+-- constants_version        of the engine, that constants were looked up for: where none is said, that of the last calibration of this
+--                          deployment, else the newest that vLLM's were fitted to; null: no version
 -- max_num_seqs             sequences that the engine runs at once
 -- max_num_batched_tokens   tokens of one engine step
 -- max_context_tokens       longest request: the model's context, or a smaller max_model_len; null: not known

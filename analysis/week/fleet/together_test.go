@@ -100,7 +100,7 @@ func TestFleetsOfSessionsAndClasses(t *testing.T) {
 	server := Server{Engine: engineOf(large), Band: 0.15, Replicas: 4, requests: 2500, Objectives: []capacity.Objective{
 		{Metric: metric.TTFTFromDue, Quantile: 0.95, AtMost: 1.5, Class: "chat"}, {Metric: metric.TTFTFromDue, Quantile: 0.95, AtMost: 15, Class: "batch"},
 		{Metric: metric.TPOT, Quantile: 0.95, AtMost: 0.045, Class: "chat"}}}
-	for _, perS := range []float64{3, 12, 24}[:proof.Many(1, 3)] {
+	for _, perS := range []float64{12, 3, 24}[:proof.Many(1, 3)] {
 		shape := Shape{Requests: mixed(perS, 15*time.Minute, 1), Span: 15 * time.Minute}
 		need, err := server.NeedOf(t.Context(), shape, perS, nil)
 		if err != nil || need.Needed == nil {

@@ -149,10 +149,13 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 // notCounted stands for the rows of an owner that fit into one part, however many they are.
 const notCounted = -1
 
+// mostCounted runs are named in one statement once for each table.
+const mostCounted = 200
+
 // countKept are the rows that runs have in kept tables, by table and run, asked in one statement: one for each of 60 tables cost a small run as
-// much as writing its parts. Of other owners there are none.
+// much as writing its parts. Of other owners, and of very many, there are none.
 func (p publication) countKept(ctx context.Context, owners []owner) (map[string]map[string]int64, error) {
-	if len(owners) == 0 || owners[0].Column != "run_id" {
+	if len(owners) == 0 || len(owners) > mostCounted || owners[0].Column != "run_id" {
 		return nil, nil
 	}
 	run, grouped := "run_id", " group by run_id"

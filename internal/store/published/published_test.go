@@ -344,7 +344,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	folder := published.Folder(path, "")
 	const secret = "the-run-that-must-go"
 	change(t, path, folder, aRun(secret))
-	change(t, path, folder, namedTrace("7"))
+	change(t, path, folder, aRun("stays"))
 	if found := filesWith(t, folder, secret); len(found) == 0 {
 		t.Fatal("the run is in no published file, so that the test shows nothing")
 	}
@@ -372,7 +372,7 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	state(t, path, folder, published.Due)
 	fresh := warehousetest.File(t) // as purge does, a file without it
 	must.Do(t, os.Rename(fresh, path))
-	change(t, path, folder, namedTrace("7"))
+	change(t, path, folder, aRun("stays"))
 	if found := filesWith(t, folder, secret); len(found) > 0 {
 		t.Errorf("the removed run is still in %q", found)
 	}

@@ -356,7 +356,7 @@ func (f *predictFlags) defaultsTable(a analysis.Argument) analysis.Table {
 	case row.Text("newest_fitted"):
 		add(unsaid("engine-version"), "engine version", version, "the newest that constants were fitted to")
 	default:
-		add(unsaid("engine-version"), "engine version", version, "the newest that this deployment was calibrated under")
+		add(unsaid("engine-version"), "engine version", version, "that of this deployment's last calibration")
 	}
 	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), limitsFrom(row))
 	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), limitsFrom(row))

@@ -312,5 +312,5 @@ func (s *search) called(id string) {
 }
 
 // notAsked are flags that do not change what is searched for: the same search goes on with others of these. What a file says counts
-// elsewhere (--slo), or is not looked at (--body, --header-file).
+// elsewhere (--slo), or is not looked at (--body, --header-file, --class-environment).
 var notAsked = []string{"budget", "dry-run", "fresh", "json", "quiet", "warehouse", "wait", "publish", "runs", "slo", "api-key-file", "header-file", "progress", "watch", "watch-port"}
