@@ -1,12 +1,12 @@
 // Package jsonscan reads one JSON object of a line as programs write it: from left to right, once, without allocating. It is either sure of
 // what it reads or says no, right or wrong, and its caller leaves that line to encoding/json. So it never reports an error; it says no to a
-// string with escapes or beyond ASCII, to integers too large, and to any line end within the object.
+// string that is wanted and has escapes or is beyond ASCII, to integers too large, and to any line end within the object.
 package jsonscan
 
 import (
-	"bytes"
 	"math"
 	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -53,8 +53,8 @@ func (s *Scanner) Key() ([]byte, bool) {
 
 // Word consumes a literal such as true.
 func (s *Scanner) Word(word string) bool {
-	if bytes.HasPrefix(s.text[s.at:], []byte(word)) {
-		s.at += len(word)
+	if end := s.at + len(word); end <= len(s.text) && string(s.text[s.at:end]) == word {
+		s.at = end
 		return true
 	}
 	return false
@@ -71,7 +71,7 @@ func (s *Scanner) Text() ([]byte, bool) {
 		case c == '"':
 			s.at += i + 1
 			return text[:i], true
-		case c < ' ' || c == '\\' || c > '~':
+		case c-' ' > '~'-' ' || c == '\\':
 			return nil, false
 		}
 	}
@@ -196,8 +196,54 @@ func behindBlanks(text []byte, at int) int {
 	return at
 }
 
-// Skip passes over any value that is plain.
+// Skip passes over any value. What it passes over may have texts with escapes and beyond ASCII, but no such keys.
 func (s *Scanner) Skip() bool { return s.skip(0) }
+
+// Raw passes over a value as Skip does and returns it as it is written.
+func (s *Scanner) Raw() ([]byte, bool) {
+	s.blanks()
+	start := s.at
+	ok := s.skip(0)
+	return s.text[start:s.at], ok
+}
+
+// skipText passes over a string, escapes included; the next byte is its first quote.
+func (s *Scanner) skipText() bool {
+	text := s.text
+	for i := s.at + 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			s.at = i + 1
+			return true
+		case c < ' ':
+			return false
+		case c == '\\':
+			n := escape(text[i+1:])
+			if n == 0 {
+				return false
+			}
+			i += n
+		}
+	}
+	return false
+}
+
+// escape is how many bytes of an escape stand behind its backslash; 0: it is none.
+func escape(text []byte) int {
+	const short, long = 1, len("u0041")
+	if len(text) > 0 && strings.IndexByte(`"\/bfnrt`, text[0]) >= 0 {
+		return short
+	}
+	if len(text) < long || text[0] != 'u' {
+		return 0
+	}
+	for _, c := range text[1:long] {
+		if isHex := c-'0' <= 9 || c|0x20-'a' <= 5; !isHex {
+			return 0
+		}
+	}
+	return long
+}
 
 func (s *Scanner) skip(depth int) bool {
 	const deepest = 8
@@ -207,8 +253,7 @@ func (s *Scanner) skip(depth int) bool {
 	}
 	switch c := s.text[s.at]; c {
 	case '"':
-		_, ok := s.Text()
-		return ok
+		return s.skipText()
 	case '[', '{':
 		s.at++
 		end := c + 2 // ] and } are two behind in ASCII

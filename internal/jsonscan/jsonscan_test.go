@@ -16,9 +16,9 @@ var values = []struct {
 }{
 	{`0`, true}, {`7`, true}, {`-7`, true}, {`999999999999999999`, true}, {`0.000805202`, true}, {`-0.5E+3`, true}, {`1e-7`, true}, {`4.9e-324`, true},
 	{`"a b"`, true}, {`""`, true}, {`true`, true}, {`false`, true}, {`[]`, true}, {`[0,1,2147483647]`, true}, {`[ 1 , 2 ]`, true}, {`[ ]`, true},
-	{`[9999999999999999999]`, true}, {`{"a":[1,{"b":null}],"c":"d"}`, true},
+	{`[9999999999999999999]`, true}, {`{"a":[1,{"b":null}],"c":"d"}`, true}, {`"\u00e9\n\\"`, true}, {"\"\xff\"", true}, {`"ü"`, true},
 	{`-0`, false}, {`9223372036854775807`, false}, {`18446744073709551616`, false}, {`1e999`, false}, {`01`, false}, {`-`, false}, {`.5`, false}, {`5.`, false},
-	{`1e`, false}, {`NaN`, false}, {`0x1p3`, false}, {`1_0`, false}, {`"\u0041"`, false}, {"\"\xff\"", false}, {"\"a\tb\"", false}, {`"ü"`, false}, {`"a`, false},
+	{`1e`, false}, {`NaN`, false}, {`0x1p3`, false}, {`1_0`, false}, {"\"a\tb\"", false}, {`"\u00g1"`, false}, {`"\x"`, false}, {`"\"`, false}, {`"\u00"`, false}, {`"a`, false},
 	{`tru`, false}, {`[1,]`, false}, {`[01]`, false}, {`[-1]`, false}, {`[99999999999999999999]`, false}, {`[2147483648]`, false}, {`[1`, false}, {`[1 2]`, false}, {`[`, false},
 	{`{"a"}`, false}, {`{"a":1,}`, false}, {`[[[[[[[[[[[[]]]]]]]]]]]]`, false}, {``, false},
 }
@@ -31,6 +31,7 @@ var reads = []func(*jsonscan.Scanner) (any, bool){
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := jsonscan.Integers(s, []int64{}); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { v, ok := jsonscan.Integers(s, []uint64{}); return v, ok },
 	func(s *jsonscan.Scanner) (any, bool) { return nil, s.Skip() },
+	func(s *jsonscan.Scanner) (any, bool) { v, ok := s.Raw(); return json.RawMessage(v), ok },
 	func(s *jsonscan.Scanner) (any, bool) { v := s.Word("true"); return v, v || s.Word("false") },
 }
 

@@ -41,55 +41,34 @@ func (s *scanner) first(bit uint32) bool {
 func (s *scanner) topField(key []byte) bool {
 	switch string(key) {
 	case "choices":
-		return s.first(keyChoices) && s.choices()
+		return s.first(keyChoices) && (s.Word("null") || s.choices())
 	case "usage":
-		if !s.first(keyUsage) {
-			return false
-		}
-		if s.peek() == 'n' {
-			return s.word("null")
-		}
-		s.chunk.HasUsage = true
-		return s.object(usageObject)
+		return s.first(keyUsage) && (s.Word("null") || s.usage())
 	case "metrics":
-		if !s.first(keyMetrics) {
-			return false
-		}
-		if s.peek() == 'n' {
-			return s.word("null")
-		}
-		return s.object(metricsObject)
+		return s.first(keyMetrics) && (s.Word("null") || s.object(metricsObject))
 	case "prompt_token_ids":
 		return s.first(keyPromptIDs) && s.promptIDs()
 	case "error":
 		return false
 	}
-	return s.skip()
+	return s.Skip()
 }
 
 // choices reads the list; an empty one marks the chunk of the final usage.
 func (s *scanner) choices() bool {
-	if s.peek() == 'n' {
-		return s.word("null")
-	}
-	if !s.take('[') {
+	if !s.Take('[') {
 		return false
 	}
-	if s.take(']') {
+	if s.Take(']') {
 		return true
 	}
 	s.chunk.HasChoices = true
-	for {
+	for more := true; more; more = s.Take(',') {
 		if !s.object(choiceObject) {
 			return false
 		}
-		if s.take(']') {
-			return true
-		}
-		if !s.take(',') {
-			return false
-		}
 	}
+	return s.Take(']')
 }
 
 // choiceField reads text and ids of a completion, and the delta of a chat.
@@ -98,21 +77,15 @@ func (s *scanner) choiceField(key []byte) bool {
 	case "text":
 		return s.first(keyText) && s.text()
 	case "token_ids":
-		return s.first(keyTokenIDs) && s.tokenIDs()
+		return s.first(keyTokenIDs) && (s.Word("null") || s.tokenIDs())
 	case "finish_reason":
-		return s.first(keyFinish) && s.finish()
+		return s.first(keyFinish) && (s.Word("null") || s.finish())
 	case "prompt_token_ids":
 		return s.first(keyPromptIDs) && s.promptIDs()
 	case "delta":
-		if !s.first(keyDelta) {
-			return false
-		}
-		if s.peek() == 'n' {
-			return s.word("null")
-		}
-		return s.object(deltaObject)
+		return s.first(keyDelta) && (s.Word("null") || s.object(deltaObject))
 	}
-	return s.skip()
+	return s.Skip()
 }
 
 // deltaField reads what a chat adds. Reasoning and tool calls are tokens like any other; a role is none.
@@ -127,98 +100,50 @@ func (s *scanner) deltaField(key []byte) bool {
 	case "refusal":
 		return s.first(keyRefusal) && s.text()
 	case "role":
-		if !s.first(keyRole) {
-			return false
-		}
-		if s.peek() != 'n' {
-			s.chunk.HasRole = true
-		}
-		return s.skip()
+		raw, ok := s.Raw()
+		s.chunk.HasRole = s.chunk.HasRole || !isNull(raw)
+		return s.first(keyRole) && ok
 	case "tool_calls":
-		if !s.first(keyToolCalls) {
-			return false
-		}
-		if s.peek() == 'n' {
-			return s.word("null")
-		}
-		n, ok := s.list()
-		s.chunk.HasText = s.chunk.HasText || n > 0
-		return ok
+		return s.first(keyToolCalls) && (s.Word("null") || s.toolCalls())
 	}
-	return s.skip()
+	return s.Skip()
 }
 
 // text notes whether there is any; the characters themselves are never kept.
 func (s *scanner) text() bool {
-	if s.peek() == 'n' {
-		return s.word("null")
-	}
-	notEmpty, ok := s.skipStr()
-	s.chunk.HasText = s.chunk.HasText || notEmpty
+	raw, ok := s.Raw()
+	s.chunk.HasText = s.chunk.HasText || len(raw) > len(`""`) && raw[0] == '"'
+	return ok
+}
+
+func (s *scanner) toolCalls() bool {
+	n, ok := s.list(nil)
+	s.chunk.HasText = s.chunk.HasText || n > 0
 	return ok
 }
 
 // tokenIDs counts the list and keeps it where later turns need it.
 func (s *scanner) tokenIDs() bool {
-	if s.peek() == 'n' {
-		return s.word("null")
-	}
-	n, ok := 0, false
-	if s.ids == nil {
-		n, ok = s.list()
-	} else {
-		n, ok = s.listIDs()
-	}
+	n, ok := s.list(s.ids)
 	s.chunk.Tokens = max(s.chunk.Tokens, 0) + n
 	return ok
 }
 
-// listIDs passes [...] and keeps its entries.
-func (s *scanner) listIDs() (n int, ok bool) {
-	if !s.take('[') {
-		return 0, false
-	}
-	if s.take(']') {
-		return 0, true
-	}
-	for {
-		s.space()
-		start := s.at
-		if !s.skip() {
-			return n, false
-		}
-		*s.ids = append(*s.ids, tokenID(s.data[start:s.at]))
-		n++
-		if s.take(']') {
-			return n, true
-		}
-		if !s.take(',') {
-			return n, false
-		}
-	}
-}
-
 // promptIDs only notes that the prompt is repeated: such a chunk is an opening and bears no token.
 func (s *scanner) promptIDs() bool {
-	if s.peek() == 'n' {
-		return s.word("null")
+	if s.Word("null") {
+		return true
 	}
-	n, ok := s.list()
+	n, ok := s.list(nil)
 	s.chunk.HasPromptIDs = s.chunk.HasPromptIDs || n > 0
 	return ok
 }
 
-// finish reads the reason; null, and an empty one, say that the answer goes on.
+// finish reads the reason; an empty one is left to decodeChunk.
 func (s *scanner) finish() bool {
-	if s.peek() == 'n' {
-		return s.word("null")
-	}
-	raw, plain := s.str()
-	if !plain || len(raw) == 0 {
-		return false
-	}
+	raw, ok := s.Text()
 	s.chunk.Finish = finishReason(raw)
-	return isASCII(raw)
+	return ok && len(raw) > 0
 }
 
 // finishReason spares the common words an allocation.
@@ -234,49 +159,29 @@ func finishReason(raw []byte) string {
 	return string(raw)
 }
 
-// isASCII: other bytes may be broken UTF-8, which encoding/json replaces.
-func isASCII(raw []byte) bool {
-	for _, b := range raw {
-		if b >= 0x80 {
-			return false
-		}
-	}
-	return true
+func (s *scanner) usage() bool {
+	s.chunk.HasUsage = true
+	return s.object(usageObject)
 }
 
 // usageField reads the counts that have columns; others, as total_tokens, are sums of these.
-func (s *scanner) usageField(key []byte) (ok bool) {
+func (s *scanner) usageField(key []byte) bool {
 	switch string(key) {
 	case "prompt_tokens":
-		if ok = s.first(keyPromptTokens); ok {
-			s.chunk.Usage.Prompt, ok = s.count()
-		}
-		return ok
+		return s.first(keyPromptTokens) && s.count(&s.chunk.Usage.Prompt)
 	case "completion_tokens":
-		if ok = s.first(keyCompletionTokens); ok {
-			s.chunk.Usage.Completion, ok = s.count()
-		}
-		return ok
+		return s.first(keyCompletionTokens) && s.count(&s.chunk.Usage.Completion)
 	case "prompt_tokens_details":
-		if !s.first(keyPromptDetails) {
-			return false
-		}
-		if s.peek() == 'n' {
-			return s.word("null")
-		}
-		return s.object(detailsObject)
+		return s.first(keyPromptDetails) && (s.Word("null") || s.object(detailsObject))
 	}
-	return s.skip()
+	return s.Skip()
 }
 
-func (s *scanner) detailsField(key []byte) (ok bool) {
+func (s *scanner) detailsField(key []byte) bool {
 	if string(key) != "cached_tokens" {
-		return s.skip()
+		return s.Skip()
 	}
-	if ok = s.first(keyCached); ok {
-		s.chunk.Usage.Cached, ok = s.count()
-	}
-	return ok
+	return s.first(keyCached) && s.count(&s.chunk.Usage.Cached)
 }
 
 // metricsField reads the server's own times, which come in milliseconds.
@@ -291,16 +196,12 @@ func (s *scanner) metricsField(key []byte) bool {
 	case "mean_itl_ms":
 		return s.first(keyITL) && s.milliseconds(&s.chunk.Timing.Itl)
 	}
-	return s.skip()
+	return s.Skip()
 }
 
 // milliseconds reads a number as seconds.
 func (s *scanner) milliseconds(seconds *float64) bool {
-	if s.peek() == 'n' {
-		return s.word("null")
-	}
-	start := s.at
-	ok := s.number()
-	*seconds = secondsOf(s.data[start:s.at])
+	raw, ok := s.Raw()
+	*seconds = secondsOf(raw)
 	return ok
 }
