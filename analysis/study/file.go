@@ -241,7 +241,7 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 		fields["enable_prefix_caching"] = yamlfile.Flag(&c.IsCached)
 		fields["results"] = readResults(c)
 		fields["points"] = readPoints(c)
-		fields["each"] = readEach(c)
+		fields["each"] = yamlfile.Texts(&c.Each)
 		if err := fields.Read(where, node); err != nil {
 			return err
 		}
@@ -275,12 +275,7 @@ func (f *File) readConfiguration(c *Configuration) yamlfile.Field {
 func readResults(c *Configuration) yamlfile.Field {
 	return func(where string, node *yamlfile.Node) error {
 		c.Results, c.ExperimentPath = nil, ""
-		return yamlfile.Each(func(where string, node *yamlfile.Node) error {
-			var source string
-			err := yamlfile.Text(&source)(where, node)
-			c.Results = append(c.Results, source)
-			return err
-		})(where, node)
+		return yamlfile.Texts(&c.Results)(where, node)
 	}
 }
 
@@ -290,16 +285,6 @@ func readPoints(c *Configuration) yamlfile.Field {
 		c.Points = nil
 		return yamlfile.Map(&c.Points)(where, node)
 	}
-}
-
-// readEach reads patterns of settings.
-func readEach(c *Configuration) yamlfile.Field {
-	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
-		var pattern string
-		err := yamlfile.Text(&pattern)(where, node)
-		c.Each = append(c.Each, pattern)
-		return err
-	})
 }
 
 // differing are the settings that are not the baseline's, in words.

@@ -276,7 +276,7 @@ func (k *Knob) readMapping(where string, node *yamlfile.Node, isLive bool) (valu
 	}
 	fields, how := yamlfile.Fields{"flag": yamlfile.Text(&k.Flag)}, "flag"
 	if isLive {
-		fields, how = yamlfile.Fields{"set": yamlfile.Each(addArgument(&k.Set))}, "set"
+		fields, how = yamlfile.Fields{"set": yamlfile.Texts(&k.Set)}, "set"
 	}
 	fields["values"] = func(_ string, node *yamlfile.Node) error { values = node; return nil }
 	if err := fields.Read(where, node); err != nil {

@@ -36,13 +36,15 @@ func (f *File) readServer(where string, node *yamlfile.Node) error {
 	s := &Server{ReadyWithin: 10 * time.Minute, StopWithin: time.Minute}
 	err := yamlfile.Fields{
 		"start": yamlfile.Each(func(where string, node *yamlfile.Node) error {
-			err := addArgument(&s.Start)(where, node)
-			if argument := node.Value; err == nil && strings.HasPrefix(argument, "-") {
+			var argument string
+			err := yamlfile.Text(&argument)(where, node)
+			s.Start = append(s.Start, argument)
+			if err == nil && strings.HasPrefix(argument, "-") {
 				err = refuseUnmodelled(where, node, argument)
 			}
 			return err
 		}),
-		"stop":         yamlfile.Each(addArgument(&s.Stop)),
+		"stop":         yamlfile.Texts(&s.Stop),
 		"base_url":     yamlfile.Text(&s.BaseURL),
 		"model":        yamlfile.Text(&s.Model),
 		"ready_within": yamlfile.Duration(&s.ReadyWithin),
@@ -64,15 +66,6 @@ func (f *File) readServer(where string, node *yamlfile.Node) error {
 	s.BaseURL = strings.TrimSuffix(s.BaseURL, "/")
 	f.Server = s
 	return nil
-}
-
-func addArgument(to *[]string) yamlfile.Field {
-	return func(where string, node *yamlfile.Node) error {
-		var argument string
-		err := yamlfile.Text(&argument)(where, node)
-		*to = append(*to, argument)
-		return err
-	}
 }
 
 // refuseUnmodelled refuses a flag whose technique the model that chooses the candidates does not have.

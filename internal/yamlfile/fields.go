@@ -142,6 +142,16 @@ func Text(into *string) Field {
 	}
 }
 
+// Texts reads a list of texts and appends them.
+func Texts(into *[]string) Field {
+	return Each(func(where string, node *Node) error {
+		var text string
+		err := Text(&text)(where, node)
+		*into = append(*into, text)
+		return err
+	})
+}
+
 // OneOf reads one of a few words.
 func OneOf(into *string, words ...string) Field {
 	return func(where string, node *Node) error {

@@ -102,7 +102,7 @@ func (f *File) read(root *yamlfile.Node) error {
 		"repeats":            yamlfile.Whole(&f.Repeats, 1, most),
 		"slo":                yamlfile.Text(&f.SLO),
 		"stop_after_not_met": yamlfile.Whole(&f.StopAfterNotMet, 0, most),
-		"before":             yamlfile.Each(f.addArgument),
+		"before":             yamlfile.Texts(&f.Before),
 	}.Read("", root)
 	if err != nil {
 		return err
@@ -124,13 +124,6 @@ func (f *File) addRow(where string, node *yamlfile.Node) error {
 		delete(r.options, "name")
 	}
 	f.rows = append(f.rows, r)
-	return err
-}
-
-func (f *File) addArgument(where string, node *yamlfile.Node) error {
-	var argument string
-	err := yamlfile.Text(&argument)(where, node)
-	f.Before = append(f.Before, argument)
 	return err
 }
 
