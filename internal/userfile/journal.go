@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,28 +23,24 @@ type Journal struct {
 }
 
 // OpenJournal opens or makes the journal at path and returns its whole lines. A last line without its end was cut by a kill; the next line
-// takes its place. With isFresh the journal that is there is kept beside the new one, under the time.
-func OpenJournal(path string, isFresh bool, now time.Time) (j *Journal, lines [][]byte, err error) {
+// takes its place. With a name to put it aside under, the journal that is there is kept beside a new one (Grow).
+func OpenJournal(path, aside string) (j *Journal, lines [][]byte, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, nil, err
 	}
-	aside := ""
-	if isFresh {
-		aside = strings.TrimSuffix(path, ".jsonl") + now.UTC().Format(".20060102-150405") + ".jsonl"
-	}
 	file, err := Grow(path, aside)
-	if errors.Is(err, ErrBusy) {
-		return nil, nil, hint.Errorf("%s: another process goes on with it", path).Hint("wait for it")
-	}
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := ReadAll(path)
+	text, err := io.ReadAll(file)
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if isCut := len(whole) < len(text); err == nil && isCut && len(whole) == 0 && text[0] != '{' {
+		err = &fs.PathError{Op: "open", Path: path, Err: unreadable("not a journal of this program")}
+	}
 	if err != nil {
 		file.Close()
 		return nil, nil, err
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if len(whole) > 0 {
 		lines = bytes.Split(bytes.TrimSpace(whole), []byte("\n"))
 	}
@@ -57,9 +55,16 @@ type Owner struct {
 }
 
 // GoOn opens a verb's journal as OpenJournal does and gives each line to take, which refuses what is none. isNew: the first line is the caller's
-// to write. Another owner's journal is refused, unless nothing was done in it. name is what the owner's file calls itself.
+// to write. With isFresh the journal that is there is kept beside the new one, under the time. Another owner's journal is refused, unless nothing was done in it. name is what the owner's file calls itself.
 func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string, of Owner, take func(n int, line Line) bool) (j *Journal, isNew bool, err error) {
-	j, lines, err := OpenJournal(path, isFresh, now)
+	aside := ""
+	if isFresh {
+		aside = strings.TrimSuffix(path, ".jsonl") + now.UTC().Format(".20060102-150405") + ".jsonl"
+	}
+	j, lines, err := OpenJournal(path, aside)
+	if errors.Is(err, ErrBusy) {
+		return nil, false, hint.Errorf("%s: %s: another process goes on with it", verb, path).Hint("wait for it")
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", verb, err)
 	}

@@ -1,6 +1,7 @@
 package userfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,24 +14,25 @@ import (
 // What a kill has cut is replaced by the next line, at whatever byte it fell, and a journal that is only looked at stays as it is.
 func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs", "a.study.jsonl")
-	open := func(isFresh bool) (*Journal, [][]byte) {
+	aside := filepath.Join(filepath.Dir(path), "earlier.jsonl")
+	open := func(aside string) (*Journal, [][]byte) {
 		t.Helper()
-		j, lines, err := OpenJournal(path, isFresh, time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC))
+		j, lines, err := OpenJournal(path, aside)
 		must.Do(t, err)
 		return j, lines
 	}
-	j, _ := open(false)
+	j, _ := open("")
 	for _, line := range []string{"first", "second"} {
-		must.Do(t, j.Add(line))
+		must.Do(t, j.Add(map[string]string{"line": line}))
 	}
-	if _, _, err := OpenJournal(path, false, time.Now()); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
+	if _, _, err := OpenJournal(path, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second process: %v", err)
 	}
 	j.Close()
 	text := must.Get(os.ReadFile(path))(t)
 	for n := 1; n <= len(text); n++ {
 		must.Do(t, os.WriteFile(path, text[:n], 0o600))
-		j, lines := open(false)
+		j, lines := open("")
 		if want := strings.Count(string(text[:n]), "\n"); len(lines) != want {
 			t.Fatalf("after %d bytes: %d lines, want %d", n, len(lines), want)
 		}
@@ -40,12 +42,42 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 		holds(t, path, whole[:strings.LastIndexByte(whole, '\n')+1]+"\"next\"\n")
 		j.Close()
 	}
-	j, lines := open(true)
+	j, lines := open(aside)
 	if len(lines) != 0 {
 		t.Errorf("a fresh journal has %q", lines)
 	}
 	j.Add("new")
 	j.Close()
 	holds(t, path, "\"new\"\n")
-	holds(t, strings.TrimSuffix(path, ".jsonl")+".20261128-010203.jsonl", string(text)+"\"next\"\n")
+	holds(t, aside, string(text)+"\"next\"\n")
+}
+
+// A file of somebody's, of one line without an end, was taken for a journal whose first line a kill had cut, and written over.
+func TestAFileOfAnotherKindIsNoJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.jsonl")
+	must.Do(t, os.WriteFile(path, []byte("my notes"), 0o600))
+	if _, _, err := OpenJournal(path, ""); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("got %v", err)
+	}
+	holds(t, path, "my notes")
+}
+
+func TestStartingOverKeepsTheJournalUnderTheTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.study.jsonl")
+	goOn := func(isFresh bool) (*Journal, bool, error) {
+		at := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
+		return GoOn("study", path, isFresh, at, "a", Owner{Schema: "a"}, func(int, Owner) bool { return true })
+	}
+	j, isNew, err := goOn(false)
+	must.Do(t, errors.Join(err, j.Add(Owner{Schema: "a"})))
+	if _, _, err := goOn(true); !isNew || err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
+		t.Errorf("new %t; a second process: %v", isNew, err)
+	}
+	j.Close()
+	j, isNew, err = goOn(true)
+	must.Do(t, errors.Join(err, j.Close()))
+	if !isNew {
+		t.Error("a fresh journal is not new")
+	}
+	holds(t, strings.TrimSuffix(path, ".jsonl")+".20261128-010203.jsonl", "{\"schema\":\"a\"}\n")
 }

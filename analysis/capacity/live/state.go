@@ -2,12 +2,9 @@ package live
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,92 +13,58 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// State is the file of a search: a header, then a line of JSON for each event (docs/files.md). One process has it at a time.
+// State is the journal of a search: a header, then a line for each event (docs/files.md). One process has it at a time.
 type State struct {
 	Path   string
 	Header any // a pointer: written before the first event of a new file, and read from an earlier one
-	file   *userfile.Growing
+	file   *userfile.Journal
+	isNew  bool
 }
 
 // OpenState opens or makes the file and returns the events in it. A last line that was cut by a kill is passed over; any other damage is an
 // error. With isFresh an earlier file is kept beside the new one, under its name and the time.
 func OpenState(path string, header any, isFresh bool) (s *State, events []capacity.Event, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, nil, fmt.Errorf("capacity: %w", err)
-	}
 	aside := ""
 	if isFresh {
 		aside = fmt.Sprintf("%s.%s.old", path, time.Now().UTC().Format("20060102T150405"))
 	}
-	file, err := userfile.Grow(path, aside)
+	file, lines, err := userfile.OpenJournal(path, aside)
 	if errors.Is(err, userfile.ErrBusy) {
 		return nil, nil, hint.Errorf("capacity: %s: another process goes on with this search", path).Hint("wait for it, or ask another question: another --seed is one")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("capacity: %w", err)
 	}
-	s = &State{Path: path, Header: header, file: file}
-	if events, err = s.read(); err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return s, events, nil
-}
-
-func (s *State) read() (events []capacity.Event, err error) {
-	text, err := os.ReadFile(s.Path)
-	if err != nil {
-		return nil, fmt.Errorf("capacity: %w", err)
-	}
-	damaged := func(line int, why error) error {
-		return hint.Errorf("capacity: %s: line %d: %w", s.Path, line, why).Hint("--fresh begins again and keeps the damaged file beside it")
-	}
-	if len(text) > 0 && !bytes.HasPrefix(text, []byte(`{"schema":"tidemark.capacity/`)) {
-		return nil, damaged(1, errors.New("not the state of a search"))
-	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if len(whole) < len(text) {
-		if err := s.file.Truncate(int64(len(whole))); err != nil {
-			return nil, fmt.Errorf("capacity: %w", err)
+	events = make([]capacity.Event, max(len(lines)-1, 0))
+	for n, line := range lines {
+		switch {
+		case n > 0:
+			err = json.Unmarshal(line, &events[n-1])
+		case bytes.HasPrefix(line, []byte(`{"schema":"tidemark.capacity/`)):
+			err = json.Unmarshal(line, header)
+		default:
+			err = errors.New("not the state of a search")
+		}
+		if err != nil {
+			file.Close()
+			return nil, nil, hint.Errorf("capacity: %s: line %d: %w", path, n+1, err).Hint("--fresh begins again and keeps the damaged file beside it")
 		}
 	}
-	for n, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")) {
-		if n == 0 {
-			if len(line) > 0 {
-				if err := json.Unmarshal(line, s.Header); err != nil {
-					return nil, damaged(1, err)
-				}
-			}
-			continue
-		}
-		var e capacity.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, damaged(n+1, err)
-		}
-		events = append(events, e)
-	}
-	return events, nil
+	return &State{path, header, file, len(lines) == 0}, events, nil
 }
 
 // Write appends an event with its instant; what is written stays after a power cut.
 func (s *State) Write(e capacity.Event) error {
-	var lines []byte
-	if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
-		head, err := json.Marshal(s.Header)
-		if err != nil {
+	if s.isNew {
+		if err := s.file.Add(s.Header); err != nil {
 			return err
 		}
-		lines = append(head, '\n')
+		s.isNew = false
 	}
-	line, err := json.Marshal(struct {
+	return s.file.Add(struct {
 		capacity.Event
 		At string `json:"at"`
 	}{e, time.Now().UTC().Format(time.RFC3339)})
-	if err != nil {
-		return err
-	}
-	_, err = s.file.Write(append(append(lines, line...), '\n'))
-	return cmp.Or(err, s.file.Sync())
 }
 
 // Close gives the file up; one that nothing was written to is removed.
