@@ -101,8 +101,8 @@ type Settings struct {
 	PrefixCaching       *bool `json:"prefix_caching,omitempty"`
 }
 
-// on is an engine with these settings, where they are known.
-func (s Settings) on(c engine.Config) engine.Config {
+// On is an engine with these settings, where they are known.
+func (s Settings) On(c engine.Config) engine.Config {
 	if s.MaxNumBatchedTokens > 0 {
 		c.MaxNumBatchedTokens = s.MaxNumBatchedTokens
 	}

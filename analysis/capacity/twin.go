@@ -20,7 +20,7 @@ type twin struct {
 }
 
 func newTwin(ctx context.Context, q *Question, s Settings) *twin {
-	engine := s.on(q.Twin.Engine)
+	engine := s.On(q.Twin.Engine)
 	engine.BlockSize = cmp.Or(engine.BlockSize, 16)
 	longest := 2
 	for i := range q.Window {

@@ -106,20 +106,12 @@ func median(values []float64) float64 {
 
 // Engine is what a server runs with, where it tells, and otherwise vLLM's defaults with room for the KV cache of all.
 func Engine(said capacity.Settings, maxModelLen int) engine.Config {
-	c := engine.Config{MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, BlockSize: 16, EnablePrefixCaching: true, MaxModelLen: max(maxModelLen, 2)}
-	if said.MaxNumSeqs > 0 {
-		c.MaxNumSeqs = said.MaxNumSeqs
+	c := said.On(engine.Config{MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, BlockSize: 16, EnablePrefixCaching: true, MaxModelLen: max(maxModelLen, 2)})
+	c.MaxNumBatchedTokens = max(c.MaxNumBatchedTokens, c.MaxNumSeqs)
+	ofOne := int(math.Ceil(float64(c.MaxModelLen) / 16))
+	if c.KVBlocks == 0 {
+		c.KVBlocks = ofOne * min(c.MaxNumSeqs, 64)
 	}
-	c.MaxNumBatchedTokens = max(8192, c.MaxNumSeqs)
-	if said.MaxNumBatchedTokens > 0 {
-		c.MaxNumBatchedTokens = max(said.MaxNumBatchedTokens, c.MaxNumSeqs)
-	}
-	c.KVBlocks = int(math.Ceil(float64(c.MaxModelLen)/16)) * min(c.MaxNumSeqs, 64)
-	if said.KVBlocks > 0 {
-		c.KVBlocks = max(said.KVBlocks, int(math.Ceil(float64(c.MaxModelLen)/16)))
-	}
-	if said.PrefixCaching != nil {
-		c.EnablePrefixCaching = *said.PrefixCaching
-	}
+	c.KVBlocks = max(c.KVBlocks, ofOne)
 	return c
 }
