@@ -1,9 +1,11 @@
 package queueing
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
 	"slices"
+
+	"tidemark/internal/heap"
 )
 
 // Load is what a queueing formula is asked about. A cv is a coefficient of variation: standard deviation over mean.
@@ -56,18 +58,18 @@ func ServeAtOnce(n int, serviceS float64, servers int) Served {
 // Serve serves requests in order of arrival by servers that take one request at a time. arrivals must rise. It needs no steady state
 // and no distribution, so bursts and ramps are counted as they were recorded.
 func Serve(arrivals, services []float64, servers int) Served {
-	free := make(instants, servers) // when each server is free again
-	for i := range free {
-		free[i] = math.Inf(-1)
+	free := heap.New(cmp.Less[float64]) // when each server is free again
+	for range servers {
+		free.Add(math.Inf(-1))
 	}
 	waits := make([]float64, len(arrivals))
 	var served Served
 	for i, arrival := range arrivals {
-		begin := max(arrival, free[0])
-		free[0] = begin + services[i]
+		begin := max(arrival, free.First())
+		done := begin + services[i]
 		served.add(waits, i, begin-arrival, services[i])
-		served.DoneS = max(served.DoneS, free[0]-arrivals[0])
-		heap.Fix(&free, 0)
+		served.DoneS = max(served.DoneS, done-arrivals[0])
+		free.Replace(done)
 	}
 	return served.of(waits)
 }
@@ -108,12 +110,3 @@ func (s Served) of(waits []float64) Served {
 	}
 	return s
 }
-
-// instants is a heap: the earliest first.
-type instants []float64
-
-func (h instants) Len() int           { return len(h) }
-func (h instants) Less(i, j int) bool { return h[i] < h[j] }
-func (h instants) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *instants) Push(x any)        { *h = append(*h, x.(float64)) }
-func (h *instants) Pop() any          { panic("a server never leaves") }

@@ -5,9 +5,10 @@ package plan
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"slices"
+
+	"tidemark/internal/heap"
 )
 
 // What is sorted in memory at once: some 50 MB.
@@ -98,7 +99,7 @@ func (s *sorter) merge(yield func(Request, error) bool) error {
 		}
 		return nil
 	}
-	var heads mergeHeads
+	var heads []*mergeHead
 	for i, file := range s.spools {
 		next, stop := iter.Pull2(file.requests())
 		defer stop()
@@ -107,7 +108,7 @@ func (s *sorter) merge(yield func(Request, error) bool) error {
 	next, stop := iter.Pull2(Each(s.part))
 	defer stop()
 	heads = append(heads, &mergeHead{part: len(heads), next: next})
-	return heads.merge(yield)
+	return mergeHeads(heads, yield)
 }
 
 // mergeHead is the next request of one part.
@@ -124,46 +125,32 @@ func (h *mergeHead) advance() (bool, error) {
 	return ok, err
 }
 
-type mergeHeads []*mergeHead
-
-// merge yields the smallest head until all parts are empty; at equal times the earlier part comes first.
-func (m mergeHeads) merge(yield func(Request, error) bool) error {
-	var full mergeHeads
-	for _, head := range m {
+// mergeHeads yields the smallest head until all parts are empty; at equal times the earlier part comes first.
+func mergeHeads(heads []*mergeHead, yield func(Request, error) bool) error {
+	full := heap.New(func(a, b *mergeHead) bool { return a.Due < b.Due || a.Due == b.Due && a.part < b.part })
+	for _, head := range heads {
 		ok, err := head.advance()
 		if err != nil {
 			return err
 		}
 		if ok {
-			full = append(full, head)
+			full.Add(head)
 		}
 	}
-	heap.Init(&full)
-	for len(full) > 0 {
-		if !yield(full[0].Request, nil) {
+	for full.Len() > 0 {
+		head := full.First()
+		if !yield(head.Request, nil) {
 			return nil
 		}
-		ok, err := full[0].advance()
+		ok, err := head.advance()
 		if err != nil {
 			return err
 		}
-		if !ok {
-			heap.Pop(&full)
-			continue
+		if ok {
+			full.Replace(head)
+		} else {
+			full.Take()
 		}
-		heap.Fix(&full, 0)
 	}
 	return nil
-}
-
-func (m mergeHeads) Len() int { return len(m) }
-func (m mergeHeads) Less(i, j int) bool {
-	return m[i].Due < m[j].Due || m[i].Due == m[j].Due && m[i].part < m[j].part
-}
-func (m mergeHeads) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-func (m *mergeHeads) Push(x any)   { *m = append(*m, x.(*mergeHead)) }
-func (m *mergeHeads) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
-	return last
 }

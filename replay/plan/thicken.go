@@ -7,13 +7,13 @@
 package plan
 
 import (
-	"container/heap"
 	"fmt"
 	"iter"
 	"math"
 	"os"
 	"time"
 
+	"tidemark/internal/heap"
 	"tidemark/internal/splitmix"
 )
 
@@ -21,7 +21,7 @@ import (
 // sessions and the largest block id before the first clone, so the requests pass through a spool file.
 func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}, unitOf: map[uint64]int{}}
+		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}, unitOf: map[uint64]int{}, later: heap.New(earlier)}
 		// What Duration leaves out need not be spooled: its clones are due in five minutes that are left out too, but for the last.
 		spool, err := t.survey(d, d.inTime(requests))
 		if err != nil {
@@ -34,15 +34,15 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 				yield(req, err)
 				return
 			}
-			for len(t.later) > 0 && t.later[0].Due <= req.Due-rateSpan {
-				if !yield(heap.Pop(&t.later).(clone).Request, nil) {
+			for t.later.Len() > 0 && t.later.First().Due <= req.Due-rateSpan {
+				if !yield(t.later.Take().Request, nil) {
 					return
 				}
 			}
 			t.clone(req)
 		}
-		for len(t.later) > 0 {
-			if !yield(heap.Pop(&t.later).(clone).Request, nil) {
+		for t.later.Len() > 0 {
+			if !yield(t.later.Take().Request, nil) {
 				return
 			}
 		}
@@ -58,7 +58,7 @@ type thickener struct {
 	begins [][]time.Duration // when the clones of each session begin
 	stride uint64            // one past the largest block id of the source
 	owner  map[uint64]uint64 // block id -> the session that had it first
-	later  clones            // made and not yet due
+	later  heap.Heap[*clone] // made and not yet due
 	made   int64
 }
 
@@ -122,7 +122,7 @@ func (t *thickener) clone(req Request) {
 
 func (t *thickener) put(req Request) {
 	t.made++
-	heap.Push(&t.later, clone{req, t.made})
+	t.later.Add(&clone{req, t.made})
 }
 
 // ownBlocks keeps the leading blocks that another session had first: the original shared them, so does its clone. From
@@ -159,22 +159,7 @@ type clone struct {
 	made int64 // ties in due time keep this order, so that the same seed gives the same plan
 }
 
-// clones is a heap by due time.
-type clones []clone
-
-func (c clones) Len() int { return len(c) }
-func (c clones) Less(i, j int) bool {
-	return c[i].Due < c[j].Due || c[i].Due == c[j].Due && c[i].made < c[j].made
-}
-func (c clones) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c *clones) Push(x any)   { *c = append(*c, x.(clone)) }
-func (c *clones) Pop() any {
-	last := len(*c) - 1
-	x := (*c)[last]
-	(*c)[last] = clone{}
-	*c = (*c)[:last]
-	return x
-}
+func earlier(a, b *clone) bool { return a.Due < b.Due || a.Due == b.Due && a.made < b.made }
 
 // spool keeps requests that are read a second time.
 type spool interface {

@@ -2,13 +2,13 @@ package profile
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"time"
 
+	"tidemark/internal/heap"
 	"tidemark/internal/hint"
 	"tidemark/replay/plan"
 )
@@ -114,7 +114,7 @@ func (p *Profile) ending(o Options) ending {
 // Running sessions wait in a heap, so a plan of any length takes the memory of
 // the sessions that overlap.
 func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bool) error {
-	running := &bySoonest{}
+	running := heap.New(func(a, b *session) bool { return a.due < b.due || a.due == b.due && a.number < b.number })
 	seq, requests := int64(0), int64(0)
 	send := func(s *session) bool {
 		req, now := m.request(s), s.turns[s.turn]
@@ -122,7 +122,7 @@ func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bo
 		seq++
 		if s.turn++; s.turn < len(s.turns) {
 			s.due += s.turns[s.turn].think
-			heap.Push(running, s)
+			running.Add(s)
 		}
 		return visit(s, now, req)
 	}
@@ -131,8 +131,8 @@ func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bo
 		if at >= lastDue || end.duration > 0 && at >= end.duration || end.requests > 0 && requests >= end.requests {
 			break
 		}
-		for len(*running) > 0 && (*running)[0].due <= at {
-			if !send(heap.Pop(running).(*session)) {
+		for running.Len() > 0 && running.First().due <= at {
+			if !send(running.Take()) {
 				return nil
 			}
 		}
@@ -148,8 +148,8 @@ func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bo
 			return nil
 		}
 	}
-	for len(*running) > 0 {
-		if !send(heap.Pop(running).(*session)) {
+	for running.Len() > 0 {
+		if !send(running.Take()) {
 			return nil
 		}
 	}
@@ -223,22 +223,4 @@ func (m *generator) place(c *Class, k *sampler, streams map[string]*prefixPool) 
 	streams[name] = k.shared
 	m.nextID += uint64(len(k.shared.sums)) * prefixBlocks
 	return nil
-}
-
-// bySoonest is a heap of sessions by the due time of their next turn; at equal
-// times the older session is first.
-type bySoonest []*session
-
-func (b bySoonest) Len() int { return len(b) }
-func (b bySoonest) Less(i, j int) bool {
-	return b[i].due < b[j].due || b[i].due == b[j].due && b[i].number < b[j].number
-}
-func (b bySoonest) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
-func (b *bySoonest) Push(x any)   { *b = append(*b, x.(*session)) }
-func (b *bySoonest) Pop() any {
-	last := len(*b) - 1
-	s := (*b)[last]
-	(*b)[last] = nil
-	*b = (*b)[:last]
-	return s
 }

@@ -1,16 +1,15 @@
 package profile
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sort"
 	"time"
 
+	"tidemark/internal/heap"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
@@ -59,23 +58,23 @@ func Streams(streams []Stream, o StreamOptions) (iter.Seq2[plan.Request, error],
 		}
 	}
 	return func(yield func(plan.Request, error) bool) {
-		soonest := &byArrival{}
+		soonest := heap.New(func(a, b *runningStream) bool { return a.now < b.now || a.now == b.now && a.order < b.order })
 		for i := range streams {
 			if f := newRunningStream(&streams[i], i, o); f.next() {
-				heap.Push(soonest, f)
+				soonest.Add(f)
 			}
 		}
 		for seq := int64(0); soonest.Len() > 0; seq++ {
-			f := (*soonest)[0]
+			f := soonest.First()
 			req := f.request(o.From)
 			req.Seq = seq
 			if !yield(req, nil) {
 				return
 			}
 			if f.next() {
-				heap.Fix(soonest, 0)
+				soonest.Replace(f)
 			} else {
-				heap.Pop(soonest)
+				soonest.Take()
 			}
 		}
 	}, nil
@@ -221,20 +220,4 @@ func anyOf(buckets []Bucket, sums []float64, rnd *rand.Rand) int {
 	b := buckets[i]
 	least := int(math.Floor(b.From)) + 1 // above from, up to until
 	return within([2]int{least, max(least, int(b.Until))}, rnd.Float64())
-}
-
-// byArrival is a heap of streams by their next arrival.
-type byArrival []*runningStream
-
-func (b byArrival) Len() int { return len(b) }
-func (b byArrival) Less(i, j int) bool {
-	return b[i].now < b[j].now || b[i].now == b[j].now && b[i].order < b[j].order
-}
-func (b byArrival) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
-func (b *byArrival) Push(x any)   { *b = append(*b, x.(*runningStream)) }
-func (b *byArrival) Pop() any {
-	last := len(*b) - 1
-	f := (*b)[last]
-	*b = slices.Delete(*b, last, last+1)
-	return f
 }

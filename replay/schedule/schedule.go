@@ -14,10 +14,10 @@ package schedule
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"time"
 
+	"tidemark/internal/heap"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
@@ -68,10 +68,10 @@ type Schedule struct {
 	limit     int  // requests in flight; 0: none
 
 	places     int64
-	waiting    tickets // their due time is known, and not yet come
-	unprepared tickets // of these, the ones that nobody has prepared
-	ahead      int     // prepared, or being so, and not yet sent
-	parked     int     // they wait for the turn before
+	waiting    heap.Heap[*Ticket] // their due time is known, and not yet come
+	unprepared heap.Heap[*Ticket] // of these, the ones that nobody has prepared
+	ahead      int                // prepared, or being so, and not yet sent
+	parked     int                // they wait for the turn before
 	inFlight   int
 	free       instants // slots, by when they became free
 	sessions   map[uint64]sessionState
@@ -84,9 +84,9 @@ func New(mode string, limit int, keepsIDs bool) *Schedule {
 	}
 	s := &Schedule{IsClosed: mode == Closed, isChained: mode != Open, limit: limit, sessions: map[uint64]sessionState{}}
 	s.KeepsIDs = keepsIDs && s.isChained
-	s.waiting.before, s.unprepared.before = byDue, byDue
+	s.waiting, s.unprepared = heap.New(byDue), heap.New(byDue)
 	if s.IsClosed {
-		s.waiting.before, s.unprepared.before = inPlanOrder, inPlanOrder
+		s.waiting, s.unprepared = heap.New(inPlanOrder), heap.New(inPlanOrder)
 	}
 	for range limit {
 		s.free.push(0)
@@ -118,8 +118,8 @@ func (s *Schedule) Add(t *Ticket) {
 
 // enqueue puts a ticket in line whose due time is known.
 func (s *Schedule) enqueue(t *Ticket) {
-	heap.Push(&s.waiting, t)
-	heap.Push(&s.unprepared, t)
+	s.waiting.Add(t)
+	s.unprepared.Add(t)
 }
 
 // Room is how many more requests of the plan are of use now.
@@ -141,7 +141,7 @@ func (s *Schedule) Prepare(now time.Duration) *Ticket {
 	if t == nil || !s.IsClosed && t.Due-ConnectAhead > now {
 		return nil
 	}
-	heap.Pop(&s.unprepared)
+	s.unprepared.Take()
 	s.startPreparing(t)
 	return t
 }
@@ -154,8 +154,8 @@ func (s *Schedule) startPreparing(t *Ticket) {
 
 // nextUnprepared limits how many are prepared ahead: under a cap only as many as may find a slot at once.
 func (s *Schedule) nextUnprepared() *Ticket {
-	for s.unprepared.Len() > 0 && s.unprepared.list[0].isPreparing {
-		heap.Pop(&s.unprepared)
+	for s.unprepared.Len() > 0 && s.unprepared.First().isPreparing {
+		s.unprepared.Take()
 	}
 	most := MaxAhead
 	if s.limit > 0 {
@@ -164,7 +164,7 @@ func (s *Schedule) nextUnprepared() *Ticket {
 	if s.unprepared.Len() == 0 || s.ahead >= most {
 		return nil
 	}
-	return s.unprepared.list[0]
+	return s.unprepared.First()
 }
 
 // Release is the next request to be sent now, nil when there is none yet: its due time has come, and it has its slot.
@@ -172,7 +172,7 @@ func (s *Schedule) Release(now time.Duration) *Ticket {
 	if s.NextRelease() > now {
 		return nil
 	}
-	t := heap.Pop(&s.waiting).(*Ticket)
+	t := s.waiting.Take()
 	if s.limit > 0 {
 		slot := s.free.pop()
 		if s.IsClosed {
@@ -198,7 +198,7 @@ func (s *Schedule) NextRelease() time.Duration {
 	case s.IsClosed:
 		return s.free.first()
 	}
-	return s.waiting.list[0].Due
+	return s.waiting.First().Due
 }
 
 // Wake is when Prepare or Release has something without anything else having happened.
@@ -229,32 +229,15 @@ func (s *Schedule) IsEmpty() bool { return s.waiting.Len() == 0 && s.parked == 0
 
 // Drop forgets all that was not sent and returns what was prepared of it.
 func (s *Schedule) Drop() (prepared []*Ticket) {
-	for _, t := range s.waiting.list {
+	for _, t := range s.waiting.All() {
 		if t.isPreparing {
 			prepared = append(prepared, t)
 		}
 	}
-	s.waiting.list, s.unprepared.list, s.parked, s.sessions = nil, nil, 0, map[uint64]sessionState{}
+	s.waiting.Clear()
+	s.unprepared.Clear()
+	s.parked, s.sessions = 0, map[uint64]sessionState{}
 	return prepared
-}
-
-// tickets are a heap.
-type tickets struct {
-	list   []*Ticket
-	before func(a, b *Ticket) bool
-}
-
-func (h *tickets) Len() int           { return len(h.list) }
-func (h *tickets) Less(i, j int) bool { return h.before(h.list[i], h.list[j]) }
-func (h *tickets) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
-func (h *tickets) Push(t any)         { h.list = append(h.list, t.(*Ticket)) }
-
-func (h *tickets) Pop() any {
-	last := len(h.list) - 1
-	t := h.list[last]
-	h.list[last] = nil
-	h.list = h.list[:last]
-	return t
 }
 
 // instants are a queue.

@@ -79,6 +79,7 @@ var floor = map[string]int{
 	"internal/vllmsim/simprocess":            2,
 	"internal/hint":                          -3,
 	"internal/jsonscan":                      -1,
+	"internal/heap":                          -1,
 	"internal/lazy":                          -1,
 	"internal/maybe":                         -1,
 	"internal/parallel":                      -1,
@@ -131,9 +132,9 @@ var floor = map[string]int{
 var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule", "replay/server",
 	"reports/plot", "internal/vllmsim", "internal/engine", "internal/engine/rehearsal"}
 
-// leaves are what a package that stands alone may import of ours: errors, files, scanned JSON, the deployment, the rooms of replay, and the
+// leaves are what a package that stands alone may import of ours: errors, files, scanned JSON, heaps, the deployment, the rooms of replay, and the
 // engine model that a rehearsal is played on, which stand alone too.
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix", "tidemark/internal/stat", "tidemark/internal/jsonscan",
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix", "tidemark/internal/stat", "tidemark/internal/jsonscan", "tidemark/internal/heap",
 	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire",
 	"tidemark/replay/schedule", "tidemark/internal/engine", "tidemark/internal/engine/rehearsal", "tidemark/internal/vllmsim"}
 
