@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/proof/must"
@@ -153,6 +154,30 @@ func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
 	if busy.Cautious != 4 || busy.Needed != 3 {
 		t.Errorf("replicas for 3.5 times the low end of the capacity: got %d, %d by the low end; want 3 and 4", busy.Needed, busy.Cautious)
 	}
+}
+
+// A metric that the model gives no figure of would read as an objective that no deployment can keep.
+func TestEveryLatencyOfAnSLOIsPredicted(t *testing.T) {
+	var slo analysis.SLO
+	for _, name := range metric.All {
+		if name != metric.FailureRatio {
+			slo.Objectives = append(slo.Objectives, analysis.Objective{Metric: name, Percentile: 50, AtMost: 10})
+		}
+	}
+	db, sent := open(t).DB(), every(50, 0.1, plan.Request{InputTokens: 200, OutputTokens: 50})
+	s := analysis.Scenario{Deployment: eightB, Replicas: 1, Scale: 1, Mix: mixOf(t, analysis.MixChoice{}, sent...)}
+	s.Mix.Clients = 2 // a rehearsal of an open load searches for its capacity, which takes half a minute
+	outlook := whatIf(t, db, slo, s)[0]
+	isPredicted := func(of string) {
+		for _, e := range outlook.Objectives {
+			if !(e.Unloaded.Value > 0) || !(e.At.Value > 0) {
+				t.Errorf("%s is predicted as %v, unloaded %v: add its metric to of in analysis/%s", e.Objective, e.At.Value, e.Unloaded.Value, of)
+			}
+		}
+	}
+	isPredicted("mixcurve.go")
+	must.Get(s.Rehearse(t.Context(), &analysis.Answers{DB: db}, &outlook, sent, analysis.MixChoice{}, slo))(t)
+	isPredicted("whatifrehearsal.go")
 }
 
 // A lone prompt of 20,000 tokens takes an H100 half a second: 20,000 * 2 * 7 G FLOP at most at 989 TFLOP/s is 0.28 s.

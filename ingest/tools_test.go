@@ -5,8 +5,10 @@ package ingest_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,72 +19,52 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
-// Each small file of another tool comes in as the file next to it says: points,
+// What the user must say of a file that does not say it.
+var columnsOfTools = map[string]map[string]string{
+	"locust/requests.csv": {"ttft_s": "ttft"},
+	"optuna/trials.csv":   {"maximize": "values_throughput"},
+}
+
+// Each small file of another tool comes in as the file next to it says: its format, then points,
 // figures with their units as they stand, requests, rejects.
 func TestToolsFixtures(t *testing.T) {
-	cases := []struct {
-		file, format string
-		columns      map[string]string
-	}{
-		{"guidellm/v2.json", "guidellm", nil},
-		{"guidellm/v0.3.json", "guidellm", nil},
-		{"guidellm/goodput.json", "guidellm", nil},
-		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
-		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
-		{"inference-perf-0.1/stage_0_lifecycle_metrics.json", "inference-perf", nil},
-		{"inference-perf-goodput/stage_0_lifecycle_metrics.json", "inference-perf", nil},
-		{"inference-perf-goodput/stage_1_lifecycle_metrics.json", "inference-perf", nil},
-		{"agentperf/chat.json", "agentperfbench", nil},
-		{"agentperf/sessions.json", "agentperfbench", nil},
-		{"mlperf/server.txt", "mlperf-loadgen", nil},
-		{"mlperf/several.txt", "mlperf-loadgen", nil},
-		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
-		{"llm-d/v0.1.yaml", "llm-d-report", nil},
-		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
-		{"blis/trace.csv", "blis", nil},
-		{"locust/run_stats.csv", "locust", nil},
-		{"locust/run_stats_history.csv", "locust", nil},
-		{"locust/requests.csv", "locust-requests", map[string]string{"ttft_s": "ttft"}},
-		{"optuna/trials.csv", "optuna", map[string]string{"maximize": "values_throughput"}},
-		{"optuna/trials.json", "optuna", nil},
-		{"optuna/columns.json", "optuna", nil},
-		{"optuna/journal.log", "optuna", nil},
-		{"llmperf/small-8b_550_150_summary.json", "llmperf", nil},
-		{"genai-bench/D256-16_text-to-text_num_concurrency_2_time_9s.json", "genai-bench", nil},
-		{"auto-tune/result.txt", "auto-tune", nil},
-		{"auto-tune/bm_log_128_2048_requestrate_10.txt", "vllm-bench-log", nil},
-		{"evalscope/benchmark_summary.json", "evalscope", nil},
-		{"evalscope/requests.csv", "evalscope-requests", nil},
-		{"trace-replayer/requests.jsonl", "trace-replayer", nil},
-		{"aiperf-search/search_history.json", "aiperf-search", nil},
-		{"aiperf-search/search_history_old.json", "aiperf-search", nil},
-		{"aiperf-search/adaptive_scale_summary.json", "aiperf-adaptive-scale", nil},
-		{"aiperf-search/adaptive_scale_v1.json", "aiperf-adaptive-scale", nil},
-		{"aiperf-search/phase_manifest.json", "aiperf-phases", nil},
-		{"sglang-auto/results.jsonl", "sglang-auto-benchmark", nil},
-		{"k6/summary.json", "k6", nil},
-		{"k6/export.json", "k6", nil},
-		{"k6/machine.json", "k6", nil},
+	const folder = "../fixtures/tools"
+	wanted, others := map[string]bool{}, map[string]string{}
+	must.Do(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		file, _ := filepath.Rel(folder, path)
+		tool, _, isInside := strings.Cut(filepath.ToSlash(file), "/")
+		if base, isWanted := strings.CutSuffix(filepath.ToSlash(file), ".want.txt"); isWanted {
+			wanted[base], wanted[tool] = true, true
+		} else if isInside && !entry.IsDir() {
+			others[tool] = filepath.ToSlash(file)
+		}
+		return err
+	}))
+	const write = "TIDEMARK_WRITE_WANTED=1 go test -tags duckdb_arrow ./ingest -run TestToolsFixtures"
+	for tool, file := range others {
+		if !wanted[tool] {
+			t.Errorf("nothing says what comes of fixtures/tools/%s: make an empty %s.want.txt next to it, run %s, and check each figure of it", file, path.Base(file), write)
+		}
 	}
-	for _, c := range cases {
-		t.Run(c.file, func(t *testing.T) {
+	for file := range wanted {
+		if !strings.Contains(file, "/") {
+			continue // a tool
+		}
+		t.Run(file, func(t *testing.T) {
 			w := open(t)
-			path := filepath.Join("..", "fixtures", "tools", c.file)
-			result := load(t, w, path, ingest.Options{Columns: c.columns, MaxRejectedRatio: 1})
-			if result.Format != c.format {
-				t.Errorf("taken for %s (%s), want %s", result.Format, result.FormatWhy, c.format)
-			}
+			path := filepath.Join(folder, file)
+			result := load(t, w, path, ingest.Options{Columns: columnsOfTools[file], MaxRejectedRatio: 1})
 			if result.RowsRead != result.RowsKept+result.RowsRejected {
 				t.Errorf("%d read, %d kept, %d rejected", result.RowsRead, result.RowsKept, result.RowsRejected)
 			}
-			got := measured(t, w)
+			got := "format " + result.Format + "\n" + measured(t, w)
 			wanted := path + ".want.txt"
 			if os.Getenv("TIDEMARK_WRITE_WANTED") != "" {
 				must.Do(t, os.WriteFile(wanted, []byte(got), 0o600))
 			}
 			want := must.Get(os.ReadFile(wanted))(t)
 			if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s\nwhere got is right: %s", got, want, write)
 			}
 		})
 	}

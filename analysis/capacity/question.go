@@ -188,14 +188,14 @@ func (q Question) settled() (Question, error) {
 func (q Question) checkObjectives() error {
 	fitted := 0
 	for _, o := range q.Objectives {
-		switch o.Metric {
-		case metric.TTFT, metric.TTFTFromDue, metric.TPOT, metric.E2E, metric.E2EFromDue, metric.ITL:
+		_, _, isLatency := o.span(&Reply{})
+		switch {
+		case isLatency, o.Metric == metric.ITL:
 			fitted++
 			if !(o.AtMost > 0) || o.Quantile < 0 || o.Quantile >= 1 {
 				return fmt.Errorf("capacity: %s at most %v: want a bound above 0 s and a quantile below 1", o, o.AtMost)
 			}
-		case metric.FailureRatio:
-		default:
+		case o.Metric != metric.FailureRatio:
 			return fmt.Errorf("capacity: no metric %q", o.Metric)
 		}
 	}

@@ -71,20 +71,28 @@ func (o Objective) Of(class string, r Reply) []float64 {
 	return o.values([]plan.Request{{Class: class}}, []Reply{r}, math.MaxInt64)
 }
 
-// value of one request, and whether it is known at the cut.
-func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, bool) {
-	var from, to time.Duration
-	parts := 1.0
+// span says from when to when the latency of one request lasts. A search refuses a metric that is not here.
+func (o Objective) span(r *Reply) (from, to time.Duration, isLatency bool) {
 	switch o.Metric {
 	case metric.TTFT:
-		from, to = r.Sent, r.First
+		return r.Sent, r.First, true
 	case metric.TTFTFromDue:
-		from, to = r.Due, r.First
+		return r.Due, r.First, true
 	case metric.E2E:
-		from, to = r.Sent, r.Last
+		return r.Sent, r.Last, true
 	case metric.E2EFromDue:
-		from, to = r.Due, r.Last
+		return r.Due, r.Last, true
 	case metric.TPOT:
+		return r.First, r.Last, true // of all tokens after the first
+	}
+	return 0, 0, false
+}
+
+// value of one request, and whether it is known at the cut.
+func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, bool) {
+	from, to, _ := o.span(r)
+	parts := 1.0
+	if o.Metric == metric.TPOT {
 		tokens := r.Tokens
 		if r.Last == 0 || r.Last > cut {
 			tokens = planned
@@ -92,7 +100,7 @@ func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, boo
 		if r.First == 0 || r.First > cut || tokens < 2 {
 			return 0, false
 		}
-		from, to, parts = r.First, r.Last, float64(tokens-1)
+		parts = float64(tokens - 1)
 	}
 	if to > 0 && to <= cut {
 		return (to - from).Seconds() / parts, true

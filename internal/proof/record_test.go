@@ -98,9 +98,10 @@ func TestAProofThatFailsIsNotRecorded(t *testing.T) {
 	}
 }
 
-// CI leaves out what would not end in time, and says so; a path without a file is an error, because its proof would never be due again.
+// CI leaves out what would not end in time, and says so; no path, or one without a file, is an error, because the proof would never be due again.
 func TestAProofThatCannotRunSaysSo(t *testing.T) {
 	_, proof := repository(t)
 	must.Say(t, proof("CI_ENDS_AT=1000", "due", "good", "part"), "LEFT OUT: good: due, but time is short")
+	must.Say(t, proof("", "due", "good"), "add paths-good to the Makefile")
 	must.Say(t, proof("", "due", "good", "nowhere"), "no file in git matches nowhere")
 }

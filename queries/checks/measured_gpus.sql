@@ -1,12 +1,14 @@
--- A built-in GPU is marked as measured exactly where a built-in kernel table or a constant from kernel tables is of it.
+-- A built-in GPU is marked as measured exactly where a built-in kernel table or a constant from kernel tables is of it, and each has a row in
+-- seeds.gpu_families.
 -- group: trust
 -- gpu           name in seeds.gpus
--- is_measured   as the catalogue has it
+-- is_measured   as the catalogue has it; null where seeds.gpu_families has no row of it
 select
-    gpu_families.gpu,
+    gpus.gpu,
     gpu_families.is_measured
-from seeds.gpu_families
-where gpu_families.is_measured <> (gpu_families.gpu in (
+from seeds.gpus
+left join seeds.gpu_families on gpu_families.gpu = gpus.gpu
+where gpu_families.is_measured is distinct from (gpus.gpu in (
     select gemm_curves.gpu from seeds.gemm_curves
     union
     select attention_curves.gpu from seeds.attention_curves

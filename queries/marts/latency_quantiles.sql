@@ -21,7 +21,7 @@ with samples as (
         where is_sent
             and not is_warm_up
     )
-    on ttft_s, ttft_from_due_s, tpot_s, e2e_s, lateness_s
+    on columns(* exclude (run_id))
     into name metric value value_s
 ),
 
