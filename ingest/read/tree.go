@@ -110,6 +110,14 @@ func TreeOfPart(raw json.RawMessage) any {
 	if len(raw) == 0 || len(raw) > MaxTreeBytes {
 		return nil
 	}
+	switch first := raw[0]; { // a decoder costs more than most values
+	case first == '-' || first-'0' <= 9:
+		return Finite(ParseNumber(string(raw)))
+	case first == '"':
+		var text string
+		_ = json.Unmarshal(raw, &text)
+		return text
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
