@@ -8,7 +8,7 @@
 //	open.go                       a file or stdin; gzip and zstd undone; fingerprints
 //	blocks.go parallel.go         lines in blocks, many workers, batches in the order of the file
 //	document.go sheet.go csv.go   lines, or rows of a CSV by the names of their columns
-//	jsonstream.go jsonarray.go tree.go   JSON of any length, arrays by element, small trees
+//	jsonstream.go jsonarray.go tree.go   JSON of any length, arrays by element, small reports by path
 //	promtext.go                   samples of Prometheus text and their labels
 //	head.go format.go             what a file is recognised by, and what a format says of itself
 //	number.go times.go values.go words.go settings.go   values, units, instants, names

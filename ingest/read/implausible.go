@@ -41,7 +41,7 @@ func (r *Rows) noteImplausible() {
 func IsOfThisAge(at time.Time) bool { return at.Year() >= 2000 && at.Year() < 2100 }
 
 // OddNumber notes a number of a tree that is NaN, infinite, or too large for a float64.
-func (r *Rows) OddNumber(name string, of map[string]any, key string) {
+func (r *Rows) OddNumber(name string, of Object, key string) {
 	if text, isText := of[key].(string); isText && text == "" {
 		r.Implausible(name, "no finite number", 1)
 	}

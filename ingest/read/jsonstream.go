@@ -2,6 +2,7 @@ package read
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -269,8 +270,8 @@ func (j *JSONStream) skipText() error {
 // MaxResultBytes is how much of a value is held as text.
 const MaxResultBytes = 16 << 20
 
-// Value reads a value of any kind as strict JSON: Python's Infinity as "inf" and
-// NaN as null.
+// Value reads a value of any kind as strict JSON: Python's Infinity, and what no
+// float64 holds, as "inf", and NaN as null.
 func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, error) {
 	c, err := j.Next()
 	switch {
@@ -307,6 +308,8 @@ func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, er
 		return append(into, `"inf"`...), nil
 	case !json.Valid(text):
 		return nil, ErrNotJSON
+	case bytes.ContainsAny(text, "eE") && text[0]-'0' <= 9 && !ParseNumber(string(text)).Known:
+		return append(into, `"inf"`...), nil
 	}
 	return append(into, text...), nil
 }

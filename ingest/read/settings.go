@@ -67,8 +67,11 @@ func Flatten(into map[string]any, prefix string, value any) {
 	if len(into) >= enough || strings.Count(prefix, ".") >= deep {
 		return
 	}
+	if object := ObjectOf(value); object != nil {
+		value = object
+	}
 	switch value := value.(type) {
-	case map[string]any:
+	case Object:
 		for _, key := range SortedKeys(value) {
 			if Word(key) == "" || strings.Contains(key, "/") || notSettings().MatchString(strings.TrimLeft(key, "-")) {
 				continue

@@ -17,7 +17,7 @@ func FuzzTree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		root, err := ParseTree(content)
 		if err == nil {
-			sound(t, root, 0)
+			sound(t, map[string]any(root), 0)
 			Flatten(map[string]any{}, "", root)
 		}
 	})
@@ -43,6 +43,38 @@ func sound(t *testing.T, value any, depth int) {
 	case nil, string, bool:
 	default:
 		t.Fatalf("a %T in a tree", value)
+	}
+}
+
+// Versions of a tool write one value in several ways, and leave it out.
+func TestObject(t *testing.T) {
+	var o Object
+	if err := o.UnmarshalJSON([]byte(`{"n": "8", "v": "0.10", "w": 0.2, "inf": 1e999, "name": " a ", "path": "/home/me/model",
+		"list": [{"n": 1}, 2], "in": {"deep": {"n": 3}}, "no": null, "is": true}`)); err != nil {
+		t.Fatal(err)
+	}
+	for what, is := range map[string][2]any{
+		"a number in quotes":             {o.Number("n"), Number{8, true}},
+		"a setting in quotes":            {o.Scalar("n"), 8.0},
+		"a version is not cut":           {o.Version("v"), "0.10"},
+		"a version that is a number":     {o.Version("w"), "0.2"},
+		"no finite number":               {o.Number("inf"), Number{}},
+		"a word has no blanks around it": {*o.Word("name"), "a"},
+		"a model has no folders":         {*o.ModelName("path"), "model"},
+		"an element that is no object":   {len(o.Objects("list")[1]), 0},
+		"a path":                         {*o.Int32("in", "deep", "n"), int32(3)},
+		"a path through no object":       {o.At("name", "deep", "n"), nil},
+		"null is there":                  {o.HasAny("nothing", "no"), true},
+		"null is no setting":             {o.Scalar("no"), nil},
+		"a truth value":                  {o.Scalar("is"), true},
+		"a missing count":                {o.Count("nothing") == nil, true},
+	} {
+		if is[0] != is[1] {
+			t.Errorf("%s: got %v, want %v", what, is[0], is[1])
+		}
+	}
+	if _ = o.UnmarshalJSON([]byte(`"text"`)); o != nil {
+		t.Errorf("a text as an object: got %v", o)
 	}
 }
 

@@ -65,7 +65,7 @@ const longWaitS = 1
 
 // agentPerf is the file on its way.
 type agentPerf struct {
-	config, summary map[string]any
+	config, summary read.Object
 	seen            outcomes
 	waited          int     // requests that waited long for a free place
 	longestS        float64 // of these waits
@@ -80,7 +80,7 @@ func readAgentPerf(d *read.Document, out *read.Rows) error {
 		switch key {
 		case "config", "summary":
 			text, err := stream.Value(nil, 0)
-			part, _ := read.TreeOfPart(text).(map[string]any)
+			part := read.ObjectOf(read.TreeOfPart(text))
 			if key == "config" {
 				run.config = part
 			} else {
@@ -133,12 +133,12 @@ func (r *agentPerf) requests(stream *read.JSONStream, out *read.Rows) error {
 // isTimed says that requests were due at instants of their own; in a steady run all are
 // due at the start and wait for a place.
 func (r *agentPerf) isTimed() bool {
-	arrival := read.TextAt(r.config, "arrival")
+	arrival := r.config.Text("arrival")
 	return r.mode() != "multi-turn" && (arrival == "poisson" || arrival == "ramp")
 }
 
 // mode is single-turn, multi-turn or stress-test.
-func (r *agentPerf) mode() string { return read.TextAt(r.config, "mode") }
+func (r *agentPerf) mode() string { return r.config.Text("mode") }
 
 // row reads one request. What it says of a cache is a guess and is left out.
 func (q *agentPerfRequest) row(isTimed bool) Request {
@@ -170,13 +170,13 @@ func (r *agentPerf) add(out *read.Rows) error {
 	if r.summary == nil {
 		return hint.Errorf("a result of AgentPerfBench without a summary").Hint("it is cut; take it from its source again")
 	}
-	if messages, _ := r.summary["errors"].([]any); len(messages) > 0 {
+	if len(r.summary.List("errors")) > 0 {
 		out.Text("errors")
 	}
 	row := r.point(out)
 	out.Add(row)
 	for _, key := range read.SortedKeys(r.summary) {
-		value := read.NumberAt(r.summary, key)
+		value := r.summary.Number(key)
 		if found := agentPerfTimes().FindStringSubmatch(key); found != nil {
 			addFigure(out, 0, found[2], statistic(found[1]), "ms", value)
 		} else if unit := agentPerfUnits[key]; unit != "" {
@@ -189,13 +189,13 @@ func (r *agentPerf) add(out *read.Rows) error {
 // point says what was asked.
 func (r *agentPerf) point(out *read.Rows) Point {
 	row := Point{
-		Tool: "agentperfbench", Label: read.WordOrNil(read.TextAt(r.summary, "profile")), Model: read.ModelName(read.TextAt(r.config, "model")),
-		MaxConcurrency: read.NumberAt(r.summary, "concurrency").Count(), Requests: read.NumberAt(r.summary, "num_requests").Count(),
-		Completed: read.NumberAt(r.summary, "successful_requests").Count(), Failed: read.NumberAt(r.summary, "failed_requests").Count(),
-		DurationS:          read.NumberAt(r.summary, "duration_s").Float(),
-		TensorParallelSize: read.Int32Of(read.NumberAt(r.config, "tensor_parallel_size")),
+		Tool: "agentperfbench", Label: r.summary.Word("profile"), Model: r.config.ModelName("model"),
+		MaxConcurrency: r.summary.Count("concurrency"), Requests: r.summary.Count("num_requests"),
+		Completed: r.summary.Count("successful_requests"), Failed: r.summary.Count("failed_requests"),
+		DurationS:          r.summary.Float("duration_s"),
+		TensorParallelSize: r.config.Int32("tensor_parallel_size"),
 	}
-	if engine := read.TextAt(r.config, "backend"); engine != "openai" { // a protocol, not an engine
+	if engine := r.config.Text("backend"); engine != "openai" { // a protocol, not an engine
 		row.Engine = read.WordOrNil(engine)
 	}
 	r.load(&row, out)
@@ -211,8 +211,8 @@ func (r *agentPerf) load(row *Point, out *read.Rows) {
 		out.Note("turns went in step: no session began its next turn before all had ended theirs")
 	case r.isTimed():
 		row.Load = new("open")
-		if read.TextAt(r.config, "arrival") == "poisson" { // a ramp has no one rate
-			row.RequestRatePerS = read.NumberAt(r.config, "target_rate").Float()
+		if r.config.Text("arrival") == "poisson" { // a ramp has no one rate
+			row.RequestRatePerS = r.config.Float("target_rate")
 		}
 		if r.waited > 0 {
 			out.Note("%d requests waited in the client for a free place for more than a second, up to %.3g s, which their latencies leave out: fewer were sent than asked for", r.waited, r.longestS)
@@ -235,7 +235,7 @@ func (r *agentPerf) settings() map[string]any {
 			read.Flatten(flat, key, r.config[key])
 		}
 	}
-	if arrival := read.TextAt(r.config, "arrival"); r.mode() != "multi-turn" {
+	if arrival := r.config.Text("arrival"); r.mode() != "multi-turn" {
 		flat["arrival_pattern"] = arrival
 	} else {
 		delete(flat, "num_requests") // sessions and turns say how many

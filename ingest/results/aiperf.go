@@ -1,9 +1,7 @@
 package results
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -53,11 +51,8 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 		return hint.Errorf("one phase of a run of several").Hint("take in %s two folders up: it reads the phases with their names", phaseManifest).Mark(read.ErrUnknownFormat)
 	}
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
-		points, err := o.aiperfPoints(out)
-		if err != nil {
-			return err
-		}
+	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
+		points := aiperfPoints(o, out)
 		if len(points) == 0 {
 			return out.Reject(number, "", read.Missing)
 		}
@@ -70,7 +65,7 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 			addPoint(out, p.row, p.figures)
 			point++
 		}
-		if o["telemetry_data"] != nil && string(o["telemetry_data"]) != "null" {
+		if o["telemetry_data"] != nil {
 			out.Note("passed over: telemetry_data; gpu_telemetry_export.jsonl has the samples")
 		}
 		return nil
@@ -85,51 +80,43 @@ type aiperfPoint struct {
 
 // aiperfPoints are one point for a run or an aggregate, and one for each
 // combination of a sweep.
-func (o resultObject) aiperfPoints(out *read.Rows) ([]aiperfPoint, error) {
-	if combinations, ok := o["per_combination_metrics"]; ok {
-		return aiperfCombinations(out, combinations)
+func aiperfPoints(o read.Object, out *read.Rows) []aiperfPoint {
+	if _, isSweep := o["per_combination_metrics"]; isSweep {
+		return aiperfCombinations(out, o)
 	}
 	metrics := o
 	if o["metrics"] != nil {
-		metrics = o.object("metrics")
+		metrics = o.Object("metrics")
 	}
-	p := aiperfPoint{row: o.aiperfPoint(metrics), figures: aiperfFigures(out, metrics)}
+	p := aiperfPoint{row: aiperfRun(o, metrics), figures: aiperfFigures(out, metrics)}
 	if len(p.figures) == 0 {
-		return nil, nil
+		return nil
 	}
-	return []aiperfPoint{p}, nil
+	return []aiperfPoint{p}
 }
 
 // aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object
 // of them by the combination's name.
-func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPoint, err error) {
-	var list []resultObject
-	if bytes.HasPrefix(text, []byte("{")) {
-		var named resultObject
-		if err := json.Unmarshal(text, &named); err != nil {
-			return nil, err
-		}
-		for _, key := range read.SortedKeys(named) {
-			list = append(list, named.object(key))
-		}
-	} else if err := json.Unmarshal(text, &list); err != nil {
-		return nil, err
+func aiperfCombinations(out *read.Rows, o read.Object) (points []aiperfPoint) {
+	list, named := o.Objects("per_combination_metrics"), o.Object("per_combination_metrics")
+	for _, key := range read.SortedKeys(named) {
+		list = append(list, named.Object(key))
 	}
 	for _, combination := range list {
 		metrics := combination
 		if combination["metrics"] != nil {
-			metrics = combination.object("metrics")
+			metrics = combination.Object("metrics")
 		}
 		p := aiperfPoint{row: Point{Tool: "aiperf"}, figures: aiperfFigures(out, metrics)}
-		parameters := combination.object("parameters")
+		parameters := combination.Object("parameters")
 		kept := map[string]any{}
 		for _, key := range read.SortedKeys(parameters) {
-			kept[key] = parameters.scalar(key)
+			kept[key] = parameters.Scalar(key)
 			switch last := key[strings.LastIndex(key, ".")+1:]; last {
 			case "concurrency":
-				p.row.MaxConcurrency, p.row.Load = parameters.count(key), new("closed")
+				p.row.MaxConcurrency, p.row.Load = parameters.Count(key), new("closed")
 			case "request_rate", "rate":
-				p.row.RequestRatePerS, p.row.Load = parameters.number(key), new("open")
+				p.row.RequestRatePerS, p.row.Load = parameters.Float(key), new("open")
 			}
 		}
 		p.row.Settings = read.Settings(kept)
@@ -137,7 +124,7 @@ func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPo
 			points = append(points, p)
 		}
 	}
-	return points, nil
+	return points
 }
 
 // aiperfStatistic matches the percentiles, which have the same names here.
@@ -152,23 +139,23 @@ var aiperfNames = map[string]string{
 
 // aiperfFigures reads every metric. A metric with an average and no spread is one
 // number. The instants at which a run began and ended are not figures.
-func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
+func aiperfFigures(out *read.Rows, metrics read.Object) (figures []Figure) {
 	for _, name := range read.SortedKeys(metrics) {
-		metric := metrics.object(name)
-		unit := metric.word("unit")
+		metric := metrics.Object(name)
+		unit := metric.Word("unit")
 		if metric == nil || unit == nil || read.Word(name) == "" || strings.HasSuffix(name, "_timestamp") {
 			continue
 		}
-		alone := metric["std"] == nil && metric["p50"] == nil && metric["ci_low"] == nil
+		alone := !metric.HasAny("std", "p50", "ci_low")
 		for _, key := range read.SortedKeys(metric) {
-			statistic, value := aiperfNames[key], metric.number(key)
+			statistic, value := aiperfNames[key], metric.Float(key)
 			if aiperfStatistic().MatchString(key) {
 				statistic = key
 			}
 			if alone && statistic == "mean" {
 				statistic = "value"
 			}
-			if statistic != "" && value == nil && string(metric[key]) != "null" {
+			if statistic != "" && value == nil && metric[key] != nil {
 				out.Implausible(name, "no finite number", 1)
 			}
 			if value != nil && statistic != "" {
@@ -181,17 +168,17 @@ func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
 
 // aiperfPoint reads the counts and times of a run. Failed requests are not in
 // request_count.
-func (o resultObject) aiperfPoint(metrics resultObject) Point {
-	scalar := func(name string) *float64 { return metrics.object(name).number("avg") }
-	row := Point{Tool: "aiperf", ToolVersion: o.word("aiperf_version"), DurationS: metricSeconds(metrics.object("benchmark_duration"))}
+func aiperfRun(o read.Object, metrics read.Object) Point {
+	scalar := func(name string) *float64 { return metrics.Object(name).Float("avg") }
+	row := Point{Tool: "aiperf", ToolVersion: o.Word("aiperf_version"), DurationS: metricSeconds(metrics.Object("benchmark_duration"))}
 	row.Completed, row.Failed = wholeNumber(scalar("request_count")), wholeNumber(scalar("error_request_count"))
 	if row.Completed != nil {
 		row.Requests = new(*row.Completed + *cmp.Or(row.Failed, new(int64(0))))
 	}
-	if first := metrics.object("min_request_timestamp"); first != nil {
-		row.StartedAt = instantInNanoseconds(first.number("avg"), first.word("unit"))
+	if first := metrics.Object("min_request_timestamp"); first != nil {
+		row.StartedAt = instantInNanoseconds(first.Float("avg"), first.Word("unit"))
 	}
-	o.aiperfConfig(&row)
+	aiperfConfig(o, &row)
 	return row
 }
 

@@ -47,11 +47,11 @@ func readAIPerfAdaptive(d *read.Document, out *read.Rows) error {
 	if err != nil {
 		return err
 	}
-	variable := read.TextAt(summary, "control_variable")
+	variable := summary.Text("control_variable")
 	if read.Word(variable) == "" {
 		return hint.Errorf("control_variable: not a word").Hint("take the file from its source again")
 	}
-	windows := read.ListAt(summary, "candidates")
+	windows := summary.Objects("candidates")
 	for i, window := range windows {
 		aiperfWindow(out, int32(i), variable, window)
 	}
@@ -63,15 +63,15 @@ func readAIPerfAdaptive(d *read.Document, out *read.Rows) error {
 }
 
 // aiperfWindow adds one window of assessment.
-func aiperfWindow(out *read.Rows, point int32, variable string, window any) {
-	number := func(key string) read.Number { return read.NumberAt(window, key) }
+func aiperfWindow(out *read.Rows, point int32, variable string, window read.Object) {
+	number := func(key string) read.Number { return window.Number(key) }
 	row := Point{
-		Point: point, Tool: "aiperf", Label: new("window " + strconv.Itoa(int(point))), StartedAt: read.ISOTime(read.TextAt(window, "start_ts")), DurationS: number("duration_s").Float(),
+		Point: point, Tool: "aiperf", Label: new("window " + strconv.Itoa(int(point))), StartedAt: read.ISOTime(window.Text("start_ts")), DurationS: number("duration_s").Float(),
 		Requests: number("request_count").Count(), Completed: number("success_count").Count(), Failed: number("error_count").Count(),
 	}
 	row.loadOf(variable, number("candidate_value"))
 	flat := map[string]any{"control." + variable: read.Finite(number("candidate_value"))}
-	if accepted, isBool := read.At(window, "accepted").(bool); isBool {
+	if accepted, isBool := window.At("accepted").(bool); isBool {
 		flat["accepted"] = accepted
 	}
 	if cancelled := number("cancelled"); cancelled.Known {
@@ -91,20 +91,20 @@ func aiperfWindow(out *read.Rows, point int32, variable string, window any) {
 }
 
 // aiperfAdaptiveBoundary adds what the controller found.
-func aiperfAdaptiveBoundary(out *read.Rows, point int32, variable string, summary map[string]any) {
+func aiperfAdaptiveBoundary(out *read.Rows, point int32, variable string, summary read.Object) {
 	number := func(key string) read.Number {
-		return firstOf(read.NumberAt(summary, key), read.NumberAt(summary, "result", key))
+		return firstOf(summary.Number(key), summary.Number("result", key))
 	}
-	boundary := firstOf(number("boundary_value"), read.NumberAt(summary, "boundary_concurrency"))
+	boundary := firstOf(number("boundary_value"), summary.Number("boundary_concurrency"))
 	row := Point{Point: point, Tool: "aiperf", Label: new("boundary")}
 	row.loadOf(variable, boundary)
-	flat := map[string]any{"status": read.TextAt(summary, "status"), "stop_reason": read.TextAt(summary, "completed_reason")}
+	flat := map[string]any{"status": summary.Text("status"), "stop_reason": summary.Text("completed_reason")}
 	for _, key := range []string{"sustain_duration_seconds", "sustain_windows", "sustain_passed_windows", "schema_version"} {
 		if value := number(key); value.Known {
 			flat[key] = value.Value
 		}
 	}
-	flat[aiperfBound(summary["sla"])] = read.Finite(read.NumberAt(summary, "sla", "bound"))
+	flat[aiperfBound(summary.Object("sla"))] = read.Finite(summary.Number("sla", "bound"))
 	row.Settings = read.Settings(flat)
 	out.Add(row)
 	unit := aiperfVariableUnit(variable)

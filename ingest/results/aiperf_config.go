@@ -11,44 +11,44 @@ import (
 
 // aiperfConfig fills in what was asked of the server. Addresses, paths and the
 // command line are not kept.
-func (o resultObject) aiperfConfig(row *Point) {
-	config := o.object("input_config")
+func aiperfConfig(o read.Object, row *Point) {
+	config := o.Object("input_config")
 	kept := map[string]any{}
-	keep := func(from resultObject, keys ...string) {
+	keep := func(from read.Object, keys ...string) {
 		for _, key := range keys {
-			if value := from.scalar(key); value != nil {
+			if value := from.Scalar(key); value != nil {
 				kept[key] = value
 			}
 		}
 	}
-	endpoint, load := config.object("endpoint"), config.object("loadgen")
-	row.Model = cmp.Or(firstName(endpoint["model_names"]), firstName(config.object("models")["items"]))
-	for _, phase := range objectsOf(config["phases"]) {
-		if kind := phase.word("kind"); kind != nil && *kind == "profiling" {
+	endpoint, load := config.Object("endpoint"), config.Object("loadgen")
+	row.Model = cmp.Or(firstName(endpoint.List("model_names")), firstName(config.List("models", "items")))
+	for _, phase := range config.Objects("phases") {
+		if kind := phase.Word("kind"); kind != nil && *kind == "profiling" {
 			load = phase
 		}
 	}
-	prompt := config.object("input").object("prompt")
-	input, output := prompt.object("input_tokens"), prompt.object("output_tokens")
-	for _, dataset := range objectsOf(config["datasets"]) {
-		prompts := dataset.object("prompts")
-		input, output = prompts.object("isl"), prompts.object("osl")
+	prompt := config.Object("input").Object("prompt")
+	input, output := prompt.Object("input_tokens"), prompt.Object("output_tokens")
+	for _, dataset := range config.Objects("datasets") {
+		prompts := dataset.Object("prompts")
+		input, output = prompts.Object("isl"), prompts.Object("osl")
 		keep(dataset, "type", "random_seed")
 	}
-	row.InputTokensAsked, row.OutputTokensAsked = input.number("mean"), output.number("mean")
-	row.MaxConcurrency, row.RequestRatePerS = load.count("concurrency"), cmp.Or(load.number("request_rate"), load.number("rate"))
+	row.InputTokensAsked, row.OutputTokensAsked = input.Float("mean"), output.Float("mean")
+	row.MaxConcurrency, row.RequestRatePerS = load.Count("concurrency"), cmp.Or(load.Float("request_rate"), load.Float("rate"))
 	row.Load = cmp.Or(row.openLoad(), row.closedLoad())
 	keep(endpoint, "streaming", "type")
 	keep(load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
-	run := o.object("run_info")
+	run := o.Object("run_info")
 	keep(run, "trial", "random_seed", "variation_index")
-	row.Label = cmp.Or(run.word("run_label"), run.word("variation_label"))
-	variation := run.object("variation_values")
+	row.Label = cmp.Or(run.Word("run_label"), run.Word("variation_label"))
+	variation := run.Object("variation_values")
 	keep(variation, read.SortedKeys(variation)...)
 	keep(o, "was_cancelled", "is_complete", "schema_version", "benchmark_id")
-	metadata := o.object("metadata")
+	metadata := o.Object("metadata")
 	keep(metadata, "aggregation_type", "num_profile_runs", "num_successful_runs", "confidence_level")
-	if run := o.runSeconds(); run > 0 {
+	if run := runSeconds(o); run > 0 {
 		kept["run_s"] = run
 	}
 	row.Settings = read.Settings(kept)
@@ -56,9 +56,9 @@ func (o resultObject) aiperfConfig(row *Point) {
 
 // runSeconds is the time from start_time to end_time, by which newer versions
 // divide their rates.
-func (o resultObject) runSeconds() float64 {
+func runSeconds(o read.Object) float64 {
 	var c read.Clock
-	begin, end := o.word("start_time"), o.word("end_time")
+	begin, end := o.Word("start_time"), o.Word("end_time")
 	if begin == nil || end == nil {
 		return 0
 	}

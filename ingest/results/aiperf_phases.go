@@ -37,8 +37,8 @@ func readAIPerfPhases(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	point := int32(0)
-	for i, phase := range read.ListAt(manifest, "phases") {
-		if read.TextAt(phase, "phase_kind") == "warmup" {
+	for i, phase := range manifest.Objects("phases") {
+		if phase.Text("phase_kind") == "warmup" {
 			out.Note("phases of warm-up are left out")
 			continue
 		}
@@ -62,19 +62,18 @@ func readAIPerfPhases(d *read.Document, out *read.Rows) error {
 }
 
 // aiperfPhase reads a phase and its export. problem is the key that has nothing.
-func aiperfPhase(d *read.Document, out *read.Rows, phase any) (row Point, figures []Figure, problem string) {
-	export := d.Beside(insideFolder(read.TextAt(phase, "metrics_json")), maxBeside)
-	var o resultObject
-	if json.Unmarshal(read.WithoutNaN(export), &o) != nil {
+func aiperfPhase(d *read.Document, out *read.Rows, phase read.Object) (row Point, figures []Figure, problem string) {
+	export, err := read.ParseTree(d.Beside(insideFolder(phase.Text("metrics_json")), maxBeside))
+	if err != nil {
 		return row, nil, "metrics_json"
 	}
-	points, err := o.aiperfPoints(out)
-	if err != nil || len(points) != 1 {
+	points := aiperfPoints(export, out)
+	if len(points) != 1 {
 		return row, nil, "metrics_json"
 	}
 	row, figures = points[0].row, points[0].figures
-	row.Label = read.WordOrNil(read.TextAt(phase, "phase_name"))
-	start, end := read.NumberAt(phase, "start_ns"), read.NumberAt(phase, "end_ns")
+	row.Label = phase.Word("phase_name")
+	start, end := phase.Number("start_ns"), phase.Number("end_ns")
 	if at := instantInNanoseconds(start.Float(), new("ns")); at != nil {
 		row.StartedAt = at
 	}
@@ -86,7 +85,7 @@ func aiperfPhase(d *read.Document, out *read.Rows, phase any) (row Point, figure
 		kept["phase_s"] = (end.Value - start.Value) / 1e9
 	}
 	for _, key := range []string{"phase_index", "profiling_index", "was_cancelled"} {
-		if value := read.At(phase, key); value != nil {
+		if value := phase.At(key); value != nil {
 			kept[key] = value
 		}
 	}
@@ -116,8 +115,8 @@ func isPhaseOf(d *read.Document) bool {
 		return false
 	}
 	folder := path.Base(path.Dir(strings.ReplaceAll(d.Path, `\`, "/")))
-	for _, phase := range read.ListAt(manifest, "phases") {
-		if insideFolder(read.TextAt(phase, "metrics_json")) == "phases/"+folder+"/"+path.Base(strings.ReplaceAll(d.Path, `\`, "/")) {
+	for _, phase := range manifest.Objects("phases") {
+		if insideFolder(phase.Text("metrics_json")) == "phases/"+folder+"/"+path.Base(strings.ReplaceAll(d.Path, `\`, "/")) {
 			return true
 		}
 	}

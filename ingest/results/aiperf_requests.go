@@ -41,7 +41,7 @@ type aiperfLine struct {
 		Phase      read.Text `json:"benchmark_phase"`
 		IsCanceled bool      `json:"was_cancelled"`
 	} `json:"metadata"`
-	Metrics resultObject `json:"metrics"`
+	Metrics read.Object `json:"metrics"`
 	Error   *struct {
 		Code    *int64    `json:"code"`
 		Type    read.Text `json:"type"`
@@ -78,7 +78,7 @@ func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 		row.Seq = seq
 		seq++
 		for name, value := range map[string]*float64{"time_to_first_token": row.TTFTS, "request_latency": row.E2ES, "inter_token_latency": row.TPOTS} {
-			if value == nil && request.Metrics.object(name) != nil {
+			if value == nil && request.Metrics.Object(name) != nil {
 				out.Implausible(name, "no number in a known unit", 1)
 			}
 		}
@@ -103,8 +103,8 @@ func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 
 // row is the request, with instants in seconds since the first line's start.
 func (l *aiperfLine) row(origin int64) Request {
-	seconds := func(name string) *float64 { return metricSeconds(l.Metrics.object(name)) }
-	tokens := func(name string) *int64 { return l.Metrics.object(name).count("value") }
+	seconds := func(name string) *float64 { return metricSeconds(l.Metrics.Object(name)) }
+	tokens := func(name string) *int64 { return l.Metrics.Object(name).Count("value") }
 	row := Request{
 		StartedS:    new(float64(*l.Metadata.Start-origin) * 1e-9),
 		InputTokens: tokens("input_sequence_length"), OutputTokens: tokens("output_sequence_length"),
@@ -121,13 +121,20 @@ func (l *aiperfLine) row(origin int64) Request {
 
 // gaps are the times between chunks, where the file has them in a unit that is known.
 func (l *aiperfLine) gaps() []int32 {
-	metric := l.Metrics.object("inter_chunk_latency")
-	values, ok := metric.floats("value")
-	unit := metric.word("unit")
-	if !ok || len(values) == 0 || unit == nil || secondsIn[*unit] == 0 {
+	metric := l.Metrics.Object("inter_chunk_latency")
+	values, unit := metric.List("value"), metric.Word("unit")
+	if len(values) == 0 || unit == nil || secondsIn[*unit] == 0 {
 		return nil
 	}
-	return wholeMicroseconds(values, secondsIn[*unit])
+	gaps := make([]int32, len(values))
+	for i, value := range values {
+		seconds, isNumber := value.(float64)
+		if !isNumber && value != nil {
+			return nil
+		}
+		gaps[i] = microseconds(seconds * secondsIn[*unit])
+	}
+	return gaps
 }
 
 // failure prefers the HTTP status to the words of the client.

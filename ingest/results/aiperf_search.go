@@ -42,17 +42,17 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	goals := aiperfGoals(history)
-	iterations := read.ListAt(history, "iterations")
+	iterations := history.Objects("iterations")
 	if len(goals) == 0 || len(iterations) == 0 {
 		return hint.Errorf("a history without an iteration or an objective").Hint("the search was stopped before its first iteration ended: run it again, or wait for it")
 	}
-	if read.TextAt(history, "convergence_reason") == "" {
+	if history.Text("convergence_reason") == "" {
 		out.Note("the search did not end: it was still running, or was broken off")
 	}
 	chosen := aiperfChosen(history)
 	point := int32(0)
 	for i, iteration := range iterations {
-		number := read.NumberAt(iteration, "iteration_idx")
+		number := iteration.Number("iteration_idx")
 		if number.Count() == nil {
 			if err := out.Reject(int64(i)+1, "iteration_idx", read.NotAnInteger); err != nil {
 				return err
@@ -61,9 +61,9 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 		}
 		flat := aiperfSearchSettings(history, goals)
 		row := Point{Point: point, Tool: "aiperf", Label: new("iteration " + strconv.FormatInt(*number.Count(), 10))}
-		row.varied(flat, read.At(iteration, "variation_values"))
+		row.varied(flat, iteration.Object("variation_values"))
 		for _, key := range []string{"feasible", "non_monotonic_warning"} {
-			if said, isBool := read.At(iteration, key).(bool); isBool {
+			if said, isBool := iteration.At(key).(bool); isBool {
 				flat[key] = said
 			}
 		}
@@ -79,33 +79,33 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 }
 
 // aiperfGoals reads both ways of saying what is searched for.
-func aiperfGoals(history map[string]any) (goals []aiperfGoal) {
-	config := read.At(history, "config")
-	for _, goal := range read.ListAt(config, "objectives") {
-		goals = append(goals, aiperfGoal{read.TextAt(goal, "metric"), read.TextAt(goal, "stat"), read.TextAt(goal, "direction")})
+func aiperfGoals(history read.Object) (goals []aiperfGoal) {
+	config := history.Object("config")
+	for _, goal := range config.Objects("objectives") {
+		goals = append(goals, aiperfGoal{goal.Text("metric"), goal.Text("stat"), goal.Text("direction")})
 	}
 	if len(goals) == 0 {
-		goals = append(goals, aiperfGoal{read.TextAt(config, "objective_metric"), read.TextAt(config, "objective_stat"), read.TextAt(config, "objective_direction")})
+		goals = append(goals, aiperfGoal{config.Text("objective_metric"), config.Text("objective_stat"), config.Text("objective_direction")})
 	}
 	return slices.DeleteFunc(goals, func(g aiperfGoal) bool { return read.Word(g.metric) == "" })
 }
 
 // aiperfReached is the value of the nth objective.
-func aiperfReached(iteration any, nth int) read.Number {
-	if values := read.ListAt(iteration, "objective_values"); nth < len(values) {
+func aiperfReached(iteration read.Object, nth int) read.Number {
+	if values := iteration.List("objective_values"); nth < len(values) {
 		value, isNumber := values[nth].(float64)
 		return read.Number{Value: value, Known: isNumber}
 	}
 	if nth > 0 {
 		return read.Number{}
 	}
-	return read.NumberAt(iteration, "objective_value")
+	return iteration.Number("objective_value")
 }
 
 // aiperfChosen are the numbers of the iterations that the search calls the best.
-func aiperfChosen(history map[string]any) (chosen []float64) {
-	for _, best := range append(read.ListAt(history, "best_trials"), read.At(history, "best")) {
-		if number := read.NumberAt(best, "iteration_idx"); number.Known {
+func aiperfChosen(history read.Object) (chosen []float64) {
+	for _, best := range append(history.Objects("best_trials"), history.Object("best")) {
+		if number := best.Number("iteration_idx"); number.Known {
 			chosen = append(chosen, number.Value)
 		}
 	}
@@ -130,34 +130,33 @@ var aiperfUnits = map[string]string{
 }
 
 // aiperfSearchSettings are what the whole search was told.
-func aiperfSearchSettings(history map[string]any, goals []aiperfGoal) map[string]any {
-	config := read.At(history, "config")
-	flat := map[string]any{"algorithm": cmp.Or(read.TextAt(config, "planner"), read.TextAt(config, "algorithm")), "stop_reason": read.TextAt(history, "convergence_reason")}
+func aiperfSearchSettings(history read.Object, goals []aiperfGoal) map[string]any {
+	config := history.Object("config")
+	flat := map[string]any{"algorithm": cmp.Or(config.Text("planner"), config.Text("algorithm")), "stop_reason": history.Text("convergence_reason")}
 	for _, goal := range goals {
 		flat["objective."+goal.metric] = strings.ToLower(goal.direction)
 	}
 	for _, key := range []string{"max_iterations", "n_initial_points", "random_seed"} {
-		if number := read.NumberAt(config, key); number.Known {
+		if number := config.Number(key); number.Known {
 			flat[key] = number.Value
 		}
 	}
-	for _, bound := range read.ListAt(config, "sla_filters") {
-		flat[aiperfBound(bound)] = read.Finite(read.NumberAt(bound, "threshold"))
+	for _, bound := range config.Objects("sla_filters") {
+		flat[aiperfBound(bound)] = read.Finite(bound.Number("threshold"))
 	}
 	return flat
 }
 
 // aiperfBound is a bound as a key: sla.time_to_first_token.p95.lt.
-func aiperfBound(of any) string {
-	return strings.Join([]string{"sla", cmp.Or(read.TextAt(of, "metric_tag"), read.TextAt(of, "metric")), read.TextAt(of, "stat"), read.TextAt(of, "op")}, ".")
+func aiperfBound(of read.Object) string {
+	return strings.Join([]string{"sla", cmp.Or(of.Text("metric_tag"), of.Text("metric")), of.Text("stat"), of.Text("op")}, ".")
 }
 
 // varied keeps what was varied, and makes a load of what is one.
-func (row *Point) varied(flat map[string]any, values any) {
-	of, _ := values.(map[string]any)
+func (row *Point) varied(flat map[string]any, of read.Object) {
 	for _, key := range read.SortedKeys(of) {
 		flat[key] = of[key]
-		row.loadOf(key[strings.LastIndex(key, ".")+1:], read.NumberAt(of, key))
+		row.loadOf(key[strings.LastIndex(key, ".")+1:], of.Number(key))
 	}
 }
 
@@ -173,29 +172,29 @@ func (row *Point) loadOf(variable string, value read.Number) {
 
 // aiperfBoundary adds the boundary as a point of its own: the largest value that kept
 // the bounds and the smallest that did not, as far as the search looked.
-func aiperfBoundary(history map[string]any, goals []aiperfGoal, out *read.Rows, point int32) error {
-	boundary, _ := history["boundary_summary"].(map[string]any)
-	path := read.TextAt(boundary, "swept_dim_path")
+func aiperfBoundary(history read.Object, goals []aiperfGoal, out *read.Rows, point int32) error {
+	boundary := history.Object("boundary_summary")
+	path := boundary.Text("swept_dim_path")
 	if boundary == nil || path == "" {
 		return out.Err()
 	}
 	variable := path[strings.LastIndex(path, ".")+1:]
 	flat := aiperfSearchSettings(history, goals)
-	if breach := read.At(boundary, "infeasible_min", "first_breach"); breach != nil {
-		flat[strings.Replace(aiperfBound(breach), "sla.", "breach.", 1)] = read.Finite(read.NumberAt(breach, "observed"))
+	if breach := boundary.Object("infeasible_min", "first_breach"); breach != nil {
+		flat[strings.Replace(aiperfBound(breach), "sla.", "breach.", 1)] = read.Finite(breach.Number("observed"))
 	}
 	row := Point{Point: point, Tool: "aiperf", Label: new("boundary")}
-	kept := read.NumberAt(boundary, "feasible_max", "value")
+	kept := boundary.Number("feasible_max", "value")
 	row.loadOf(variable, kept)
 	row.Settings = read.Settings(flat)
 	out.Add(row)
 	unit := aiperfVariableUnit(variable)
 	addFigure(out, point, "boundary."+variable+".feasible_max", "value", unit, kept)
-	addFigure(out, point, "boundary."+variable+".infeasible_min", "value", unit, read.NumberAt(boundary, "infeasible_min", "value"))
+	addFigure(out, point, "boundary."+variable+".infeasible_min", "value", unit, boundary.Number("infeasible_min", "value"))
 	for _, end := range []struct{ key, is string }{{"lo", "ci_low"}, {"hi", "ci_high"}} {
-		addFigure(out, point, "boundary."+variable+".boundary_ci", end.is, "", read.NumberAt(boundary, "boundary_ci", end.key))
+		addFigure(out, point, "boundary."+variable+".boundary_ci", end.is, "", boundary.Number("boundary_ci", end.key))
 	}
-	if read.At(boundary, "infeasible_min") == nil {
+	if boundary.At("infeasible_min") == nil {
 		out.Note("no value of the search broke a bound: its boundary is the end of what it tried, not the server's")
 	}
 	return out.Err()

@@ -56,7 +56,7 @@ func isTimedBLIS(h *read.Head) bool {
 
 // blisHeader is the YAML next to the CSV; nil where there is none. Its name differs
 // between versions.
-func blisHeader(d *read.Document) map[string]any {
+func blisHeader(d *read.Document) read.Object {
 	name := strings.TrimSuffix(d.Base(), path.Ext(d.Base()))
 	for _, beside := range []string{name + ".yaml", name + ".yml", strings.TrimSuffix(name, "_data") + "_header.yaml", "trace_header.yaml", "header.yaml"} {
 		text := d.Beside(beside, 1<<20)
@@ -74,7 +74,7 @@ func blisHeader(d *read.Document) map[string]any {
 func readBLIS(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "us"
 	header := blisHeader(d)
-	warmUp := read.NumberAt(header, "warm_up_requests").Value
+	warmUp := header.Number("warm_up_requests").Value
 	model := ""
 	var zero read.Number
 	var seen outcomes
@@ -105,9 +105,9 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 		out.Note("no header (YAML) next to it: the hardware is not known")
 	}
 	return seen.addPoint(out, Point{
-		Tool: "blis", ToolVersion: read.WordOrNil(read.VersionOf(read.At(header, "trace_version"))), Model: read.ModelName(cmp.Or(model, read.TextAt(header, "server", "model"))),
-		Hardware: read.WordOrNil(read.TextAt(header, "hardware", "gpu")), Engine: read.WordOrNil(read.TextAt(header, "server", "type")), Load: new("open"),
-		TensorParallelSize: read.Int32Of(read.NumberAt(header, "server", "tensor_parallel")), Settings: read.Settings(flat),
+		Tool: "blis", ToolVersion: read.WordOrNil(header.Version("trace_version")), Model: read.ModelName(cmp.Or(model, header.Text("server", "model"))),
+		Hardware: header.Word("hardware", "gpu"), Engine: header.Word("server", "type"), Load: new("open"),
+		TensorParallelSize: header.Int32("server", "tensor_parallel"), Settings: read.Settings(flat),
 	})
 }
 

@@ -12,10 +12,10 @@
 // file therefore knows only where a tool writes a number and in which unit.
 //
 // The formats share a few files. object.go reads large JSON whose requests are
-// arrays of numbers, as vLLM's and SGLang's clients write it, in a stream; the
-// trees of ingest/read serve the small reports of all other tools. figures.go has
-// the names of statistics and units, requests.go what a request of any tool needs,
-// plausible.go the bounds of what a measurement can be.
+// arrays of numbers, as vLLM's and SGLang's clients write it, in a stream; what is
+// left of it, and the small reports of all other tools, are the Objects of
+// ingest/read. figures.go has the names of statistics and units, requests.go what a
+// request of any tool needs, plausible.go the bounds of what a measurement can be.
 //
 // Texts are never kept: neither prompts and answers nor error messages, names of
 // people, keys and addresses. Of a file with texts the numbers are read, or it is

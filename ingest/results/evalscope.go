@@ -70,7 +70,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 			continue
 		}
 		out.OddNumber(name, summary, key)
-		addFigure(out, 0, name, is, unit, read.NumberAt(summary, key))
+		addFigure(out, 0, name, is, unit, summary.Number(key))
 	}
 	if percentiles := d.Beside("benchmark_percentile.json", read.MaxTreeBytes); percentiles != nil {
 		return evalscopePercentiles(out, percentiles)
@@ -91,14 +91,14 @@ func nameAndUnit(key string) (name, unit string) {
 }
 
 // evalscopePoint reads the run; the names of its counts differ between versions.
-func evalscopePoint(summary, args map[string]any) Point {
+func evalscopePoint(summary, args read.Object) Point {
 	number := func(key, older string) read.Number {
-		return firstOf(read.NumberAt(summary, key), read.NumberAt(summary, older))
+		return firstOf(summary.Number(key), summary.Number(older))
 	}
 	flat := map[string]any{}
 	read.Flatten(flat, "", args)
 	row := Point{
-		Tool: "evalscope", Model: read.ModelName(read.TextAt(args, "model")), Settings: read.Settings(flat),
+		Tool: "evalscope", Model: args.ModelName("model"), Settings: read.Settings(flat),
 		Requests:  number("Total Requests", "Total requests").Count(),
 		Completed: number("Success Requests", "Succeed requests").Count(), Failed: number("Failed Requests", "Failed requests").Count(),
 		DurationS:      number("Test Duration (s)", "Time taken for tests (s)").Float(),
@@ -115,8 +115,8 @@ func evalscopePoint(summary, args map[string]any) Point {
 // nearest-rank percentiles: values that were measured.
 func evalscopePercentiles(out *read.Rows, text []byte) error {
 	return read.EachElement(bytes.NewReader(read.WithoutNaN(text)), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
-		record, _ := read.TreeOfPart(element).(map[string]any)
-		label := read.TextAt(record, "Percentiles")
+		record := read.ObjectOf(read.TreeOfPart(element))
+		label := record.Text("Percentiles")
 		is := statistic(label)
 		if digits, isPercentile := strings.CutSuffix(label, "%"); isPercentile {
 			is = statistic("p" + digits)
@@ -127,7 +127,7 @@ func evalscopePercentiles(out *read.Rows, text []byte) error {
 		for _, key := range read.SortedKeys(record) {
 			name, unit := nameAndUnit(key)
 			out.OddNumber(name, record, key)
-			addFigure(out, 0, name, is, unit, read.NumberAt(record, key))
+			addFigure(out, 0, name, is, unit, record.Number(key))
 		}
 		return nil
 	})

@@ -32,10 +32,10 @@ func instantInNanoseconds(value *float64, unit *string) *time.Time {
 }
 
 // metricSeconds reads {"unit": "ms", "avg": 1, ...}, or {"unit": "ms", "value": 1}.
-func metricSeconds(metric resultObject) *float64 {
-	value, unit := metric.number("avg"), metric.word("unit")
+func metricSeconds(metric read.Object) *float64 {
+	value, unit := metric.Float("avg"), metric.Word("unit")
 	if value == nil {
-		value = metric.number("value")
+		value = metric.Float("value")
 	}
 	if value == nil || unit == nil || secondsIn[*unit] == 0 {
 		return nil
@@ -80,11 +80,11 @@ func leaves(out *read.Rows, point int32, key string, node any, words func(way []
 // nest without end.
 func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) {
 	const deepest = 10
-	object, isObject := node.(map[string]any)
-	if !isObject || len(way) > deepest {
+	object := read.ObjectOf(node)
+	if object == nil || len(way) > deepest {
 		return
 	}
-	isDistribution := read.NumberAt(object, "mean").Known || read.NumberAt(object, "p50").Known
+	isDistribution := object.Number("mean").Known || object.Number("p50").Known
 	for _, key := range read.SortedKeys(object) {
 		value, isNumber := object[key].(float64)
 		if !isNumber {

@@ -30,9 +30,9 @@ var GenAIBench = read.Format{
 
 // genaiReport is one scenario at one load.
 type genaiReport struct {
-	Aggregated json.RawMessage `json:"aggregated_metrics"`
-	Requests   []genaiRequest  `json:"individual_request_metrics"`
-	TimeUnit   read.Text       `json:"_time_unit"`
+	Aggregated read.Object    `json:"aggregated_metrics"`
+	Requests   []genaiRequest `json:"individual_request_metrics"`
+	TimeUnit   read.Text      `json:"_time_unit"`
 }
 
 // genaiRequest is one request; of its error only that there was one is kept.
@@ -68,12 +68,8 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 		unit = "ms"
 	}
 	out.About.TimeUnit = unit
-	aggregated, _ := read.TreeOfPart(report.Aggregated).(map[string]any)
-	if aggregated == nil {
-		return hint.Errorf("aggregated_metrics is not an object").Hint("take the file from its source again")
-	}
-	out.Add(genaiPoint(d, aggregated))
-	genaiFigures(out, aggregated, unit)
+	out.Add(genaiPoint(d, report.Aggregated))
+	genaiFigures(out, report.Aggregated, unit)
 	toSeconds := map[string]float64{"s": 1, "ms": 1e-3}[unit]
 	for i, request := range report.Requests {
 		request.add(out, int32(i), toSeconds)
@@ -83,23 +79,23 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 
 // genaiPoint reads the run. num_concurrency is the rate where iteration_type is
 // request_rate.
-func genaiPoint(d *read.Document, aggregated map[string]any) Point {
-	number := func(key string) read.Number { return read.NumberAt(aggregated, key) }
-	flat := map[string]any{"scenario": read.TextAt(aggregated, "scenario"), "iteration_type": read.TextAt(aggregated, "iteration_type"), "batch_size": read.Finite(number("batch_size"))}
+func genaiPoint(d *read.Document, aggregated read.Object) Point {
+	number := func(key string) read.Number { return aggregated.Number(key) }
+	flat := map[string]any{"scenario": aggregated.Text("scenario"), "iteration_type": aggregated.Text("iteration_type"), "batch_size": read.Finite(number("batch_size"))}
 	row := Point{
-		Tool: "genai-bench", Label: read.WordOrNil(read.TextAt(aggregated, "scenario")), DurationS: number("run_duration").Float(),
+		Tool: "genai-bench", Label: aggregated.Word("scenario"), DurationS: number("run_duration").Float(),
 		Requests: number("num_requests").Count(), Completed: number("num_completed_requests").Count(), Failed: number("num_error_requests").Count(),
 	}
-	switch read.TextAt(aggregated, "iteration_type") {
+	switch aggregated.Text("iteration_type") {
 	case "request_rate":
 		row.Load, row.RequestRatePerS = new("open"), firstOf(number("request_rate"), number("num_concurrency")).Float()
 	default:
 		row.Load, row.MaxConcurrency = new("closed"), number("num_concurrency").Count()
 	}
 	if metadata, err := read.ParseTree(d.Beside(genaiMetadata, 1<<20)); err == nil {
-		row.ToolVersion, row.Model = read.WordOrNil(read.VersionOf(metadata["benchmark_version"])), read.ModelName(read.TextAt(metadata, "model"))
-		row.Engine, row.EngineVersion = read.WordOrNil(read.TextAt(metadata, "server_engine")), read.WordOrNil(read.VersionOf(metadata["server_version"]))
-		row.Hardware = read.WordOrNil(read.TextAt(metadata, "server_gpu_type"))
+		row.ToolVersion, row.Model = read.WordOrNil(metadata.Version("benchmark_version")), metadata.ModelName("model")
+		row.Engine, row.EngineVersion = metadata.Word("server_engine"), read.WordOrNil(metadata.Version("server_version"))
+		row.Hardware = metadata.Word("server_gpu_type")
 		delete(metadata, "auth_config")
 		delete(metadata, "experiment_folder_name")
 		read.Flatten(flat, "experiment", metadata)
@@ -109,19 +105,19 @@ func genaiPoint(d *read.Document, aggregated map[string]any) Point {
 }
 
 // genaiFigures reads the single numbers and the distributions under "stats".
-func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) {
+func genaiFigures(out *read.Rows, aggregated read.Object, unit string) {
 	for _, key := range read.SortedKeys(aggregated) {
 		if key == "num_concurrency" || key == "batch_size" || key == "run_duration" {
 			continue
 		}
-		addFigure(out, 0, key, "value", genaiUnit(key, unit), read.NumberAt(aggregated, key))
+		addFigure(out, 0, key, "value", genaiUnit(key, unit), aggregated.Number(key))
 	}
-	stats, _ := aggregated["stats"].(map[string]any)
+	stats := aggregated.Object("stats")
 	for _, name := range read.SortedKeys(stats) {
-		of, _ := stats[name].(map[string]any)
+		of := stats.Object(name)
 		for _, key := range read.SortedKeys(of) {
 			if is := statistic(key); is != "" {
-				addFigure(out, 0, name, is, genaiUnit(name, unit), read.NumberAt(of, key))
+				addFigure(out, 0, name, is, genaiUnit(name, unit), of.Number(key))
 			}
 		}
 	}

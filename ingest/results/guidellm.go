@@ -55,22 +55,22 @@ type guideReport struct {
 	Metadata struct {
 		Version read.Text `json:"guidellm_version"`
 	} `json:"metadata"`
-	Args       json.RawMessage `json:"args"`
-	Config     json.RawMessage `json:"config"`
+	Args       read.Object     `json:"args"`
+	Config     read.Object     `json:"config"`
 	Search     guideSearch     `json:"profile_result"`
 	Benchmarks json.RawMessage `json:"benchmarks"` // read one at a time: they may be many
 }
 
 // guideBenchmark is one step of the sweep, with the keys of both shapes.
 type guideBenchmark struct {
-	Config           json.RawMessage `json:"config"`
-	Args             json.RawMessage `json:"args"`
-	Worker           json.RawMessage `json:"worker"`
-	RequestLoader    json.RawMessage `json:"request_loader"`
-	RunStats         json.RawMessage `json:"run_stats"`
-	SchedulerMetrics json.RawMessage `json:"scheduler_metrics"`
-	Metrics          json.RawMessage `json:"metrics"`
-	RequestTotals    json.RawMessage `json:"request_totals"`
+	Config           read.Object `json:"config"`
+	Args             read.Object `json:"args"`
+	Worker           read.Object `json:"worker"`
+	RequestLoader    read.Object `json:"request_loader"`
+	RunStats         read.Object `json:"run_stats"`
+	SchedulerMetrics read.Object `json:"scheduler_metrics"`
+	Metrics          read.Object `json:"metrics"`
+	RequestTotals    read.Object `json:"request_totals"`
 	Requests         struct {
 		Successful json.RawMessage `json:"successful"`
 		Errored    json.RawMessage `json:"errored"`
@@ -147,63 +147,53 @@ func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage
 	}
 	settings := b.settings(r)
 	row := b.point(r, point, settings)
-	if row.StartedAt == nil && (b.StartTime.Known || read.NumberAt(read.TreeOfPart(b.RunStats), "start_time").Known) {
+	if row.StartedAt == nil && (b.StartTime.Known || b.RunStats.Number("start_time").Known) {
 		out.Implausible("start_time", "no possible date", 1)
 	}
 	out.Add(row)
-	metrics, _ := read.TreeOfPart(b.Metrics).(map[string]any)
-	guideFigures(out, point, "", metrics)
-	guideAttainment(out, point, metrics)
-	scheduler, _ := read.TreeOfPart(b.SchedulerMetrics).(map[string]any)
-	for _, key := range read.SortedKeys(scheduler) {
+	guideFigures(out, point, "", b.Metrics)
+	guideAttainment(out, point, b.Metrics)
+	for _, key := range read.SortedKeys(b.SchedulerMetrics) {
 		if name, isMean := strings.CutSuffix(key, "_avg"); isMean {
-			addFigure(out, point, name, "mean", "s", read.NumberAt(scheduler, key))
+			addFigure(out, point, name, "mean", "s", b.SchedulerMetrics.Number(key))
 		}
 	}
 	return b.requests(out, point)
 }
 
 // settings gathers the places where the versions say how a benchmark was made.
-func (b *guideBenchmark) settings(r *guideReport) map[string]any {
-	spec := cmp.Or(read.At(read.TreeOfPart(r.Config), "spec"), read.TreeOfPart(r.Args))
-	return map[string]any{
-		"config": read.TreeOfPart(b.Config), "args": read.TreeOfPart(b.Args), "worker": read.TreeOfPart(b.Worker),
-		"loader": read.TreeOfPart(b.RequestLoader), "spec": spec,
-	}
+func (b *guideBenchmark) settings(r *guideReport) read.Object {
+	spec := firstObject(r.Config.Object("spec"), r.Args)
+	return read.Object{"config": b.Config, "args": b.Args, "worker": b.Worker, "loader": b.RequestLoader, "spec": spec}
 }
 
 // point reads what was asked and how many requests there were. Totals moved twice
 // between versions.
-func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any) Point {
+func (b *guideBenchmark) point(r *guideReport, point int32, from read.Object) Point {
 	flat := map[string]any{}
 	for _, part := range []string{"spec", "worker", "loader", "args", "config"} { // a benchmark's own say comes last
-		if text, isText := from[part].(string); !isText || read.IsNoPlace(text) {
-			read.Flatten(flat, "", from[part])
-		}
+		read.Flatten(flat, "", from[part])
 	}
-	delete(flat, "")
 	r.Search.tell(flat, int(point))
 	row := Point{Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
-	stats := read.TreeOfPart(b.RunStats)
-	totals := cmp.Or(read.TreeOfPart(b.RequestTotals), read.At(read.TreeOfPart(b.Metrics), "request_totals"), read.At(stats, "requests_made"))
-	row.Requests, row.Completed = read.NumberAt(totals, "total").Count(), read.NumberAt(totals, "successful").Count()
-	row.Failed = read.NumberAt(totals, "errored").Count()
-	row.StartedAt = cmp.Or(read.UnixInstant(b.StartTime), read.UnixInstant(read.NumberAt(stats, "start_time")))
+	totals := firstObject(b.RequestTotals, b.Metrics.Object("request_totals"), b.RunStats.Object("requests_made"))
+	row.Requests, row.Completed = totals.Count("total"), totals.Count("successful")
+	row.Failed = totals.Count("errored")
+	row.StartedAt = cmp.Or(read.UnixInstant(b.StartTime), read.UnixInstant(b.RunStats.Number("start_time")))
 	if row.DurationS == nil && b.StartTime.Known && b.EndTime.Known {
 		row.DurationS = new(b.EndTime.Value - b.StartTime.Value)
 	}
 	b.load(&row, from)
-	model := func(part string, keys ...string) *string { return read.ModelName(read.TextAt(from[part], keys...)) }
-	row.Model = cmp.Or(model("config", "backend", "model"), model("spec", "backend", "model"), model("worker", "backend_model"), model("spec", "model"))
+	row.Model = cmp.Or(from.ModelName("config", "backend", "model"), from.ModelName("spec", "backend", "model"), from.ModelName("worker", "backend_model"), from.ModelName("spec", "model"))
 	return row
 }
 
 // load reads the strategy: what was asked of the client.
-func (b *guideBenchmark) load(row *Point, from map[string]any) {
-	strategy := cmp.Or(read.At(from["config"], "strategy"), read.At(from["args"], "strategy"))
-	kind := read.TextAt(strategy, "type_")
+func (b *guideBenchmark) load(row *Point, from read.Object) {
+	strategy := firstObject(from.Object("config", "strategy"), from.Object("args", "strategy"))
+	kind := strategy.Text("type_")
 	row.Label = read.WordOrNil(kind)
-	streams := firstOf(read.NumberAt(strategy, "streams"), read.NumberAt(strategy, "max_concurrency"))
+	streams := firstOf(strategy.Number("streams"), strategy.Number("max_concurrency"))
 	switch kind {
 	case "synchronous":
 		row.Load, row.MaxConcurrency = new("closed"), new(int64(1))
@@ -212,9 +202,19 @@ func (b *guideBenchmark) load(row *Point, from map[string]any) {
 	case "throughput":
 		row.Load, row.MaxConcurrency = new("at once"), streams.Count()
 	case "constant", "poisson", "async", "trace", "replay":
-		row.Load, row.RequestRatePerS = new("open"), read.NumberAt(strategy, "rate").Float()
+		row.Load, row.RequestRatePerS = new("open"), strategy.Float("rate")
 	}
 	row.InputTokensAsked, row.OutputTokensAsked = guideTokens(from, "prompt_tokens"), guideTokens(from, "output_tokens")
+}
+
+// firstObject is the first part that a version has.
+func firstObject(parts ...read.Object) read.Object {
+	for _, part := range parts {
+		if part != nil {
+			return part
+		}
+	}
+	return nil
 }
 
 // guideData finds a number in the text form of the synthetic data's settings.
@@ -225,8 +225,8 @@ var guideData = map[string]*regexp.Regexp{
 
 // guideTokens is what synthetic data were asked to have: a key of the first data
 // set, or a piece of "prompt_tokens=256,output_tokens=128".
-func guideTokens(from map[string]any, key string) *float64 {
-	data := cmp.Or(read.At(from["spec"], "data"), read.At(from["loader"], "data"))
+func guideTokens(from read.Object, key string) *float64 {
+	data := cmp.Or(from.At("spec", "data"), from.At("loader", "data"))
 	if list, isList := data.([]any); isList && len(list) > 0 {
 		data = list[0]
 	}
@@ -236,7 +236,7 @@ func guideTokens(from map[string]any, key string) *float64 {
 		}
 		return nil
 	}
-	return read.NumberAt(data, key).Float()
+	return read.ObjectOf(data).Float(key)
 }
 
 // guideStatuses divide each metric by what became of its requests.
@@ -244,18 +244,18 @@ var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
 
 // guideFigures walks the metrics down to the distributions. Those of successful
 // requests have the metric's name; others have their status after it.
-func guideFigures(out *read.Rows, point int32, path string, node map[string]any) {
+func guideFigures(out *read.Rows, point int32, path string, node read.Object) {
 	for _, key := range read.SortedKeys(node) {
-		inner, isObject := node[key].(map[string]any)
+		inner := node.Object(key)
 		name := strings.TrimPrefix(path+"."+key, ".")
-		if !isObject || key == "request_totals" || strings.Count(name, ".") > 6 {
+		if inner == nil || key == "request_totals" || strings.Count(name, ".") > 6 {
 			continue
 		}
 		if !slices.Contains(guideStatuses, key) {
 			guideFigures(out, point, name, inner)
 			continue
 		}
-		if count := read.NumberAt(inner, "count"); path == "" || !count.Known || count.Value == 0 {
+		if count := inner.Number("count"); path == "" || !count.Known || count.Value == 0 {
 			continue
 		}
 		name = path
@@ -268,18 +268,18 @@ func guideFigures(out *read.Rows, point int32, path string, node map[string]any)
 
 // guideDistribution reads one distribution. Its median is left out: p50 is the same
 // number.
-func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) {
+func guideDistribution(out *read.Rows, point int32, name, unit string, of read.Object) {
 	for _, key := range read.SortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
 			out.OddNumber(name, of, key)
-			addFigure(out, point, name, is, unitFor(is, unit), read.NumberAt(of, key))
+			addFigure(out, point, name, is, unitFor(is, unit), of.Number(key))
 		}
 	}
-	percentiles, _ := of["percentiles"].(map[string]any)
+	percentiles := of.Object("percentiles")
 	for _, key := range read.SortedKeys(percentiles) {
 		if is := guidePercentiles[key]; is != "" {
 			out.OddNumber(name, percentiles, key)
-			addFigure(out, point, name, is, unit, read.NumberAt(percentiles, key))
+			addFigure(out, point, name, is, unit, percentiles.Number(key))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (r *guideReport) goodput(out *read.Rows, point int32) error {
 	}
 	flat := map[string]any{"stop_reason": string(s.Stopped), "profile": "goodput"}
 	for _, key := range []string{"target_attainment", "tolerance", "confidence"} {
-		if asked := read.NumberAt(read.TreeOfPart(r.Config), "spec", "profile", key); asked.Known {
+		if asked := r.Config.Number("spec", "profile", key); asked.Known {
 			flat[key] = asked.Value
 		}
 	}
@@ -92,13 +92,13 @@ func (s *guideSearch) warn(out *read.Rows) {
 
 // guideAttainment adds the shares of requests within the objectives. They are not
 // distributions, as the other metrics are.
-func guideAttainment(out *read.Rows, point int32, metrics map[string]any) {
-	addFigure(out, point, "slo_attainment", "value", "ratio", read.NumberAt(metrics, "slo_attainment"))
-	if determined := read.NumberAt(metrics, "slo_determined_requests"); determined.Value > 0 {
+func guideAttainment(out *read.Rows, point int32, metrics read.Object) {
+	addFigure(out, point, "slo_attainment", "value", "ratio", metrics.Number("slo_attainment"))
+	if determined := metrics.Number("slo_determined_requests"); determined.Value > 0 {
 		addFigure(out, point, "slo_determined_requests", "value", "requests", determined)
 	}
-	byMetric, _ := metrics["slo_attainment_by_metric"].(map[string]any)
+	byMetric := metrics.Object("slo_attainment_by_metric")
 	for _, key := range read.SortedKeys(byMetric) {
-		addFigure(out, point, "slo_attainment_by_metric."+key, "value", "ratio", read.NumberAt(byMetric, key, "attainment"))
+		addFigure(out, point, "slo_attainment_by_metric."+key, "value", "ratio", byMetric.Number(key, "attainment"))
 	}
 }

@@ -57,17 +57,17 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	row := inferencePerfPoint(report, d)
 	out.Add(row)
-	late, of := read.NumberAt(report, "load_summary", "schedule_delay", "p99"), "p99"
+	late, of := report.Number("load_summary", "schedule_delay", "p99"), "p99"
 	if !late.Known { // 0.1 called it accuracy, and has no p99
-		late, of = read.NumberAt(report, "load_summary", "schedule_accuracy", "p90"), "p90"
+		late, of = report.Number("load_summary", "schedule_accuracy", "p90"), "p90"
 	}
 	if late.Known && late.Value > 1 {
 		out.Note("the client sent late, %s %.3g s: what is measured here is the client as well", of, late.Value)
 	}
-	if retried := read.NumberAt(report, "retries", "requests_retried"); retried.Value > 0 {
+	if retried := report.Number("retries", "requests_retried"); retried.Value > 0 {
 		out.Note("%.0f requests were tried again: the attempts that failed are in their latencies", retried.Value)
 	}
-	if failures, _ := report["failures"].(map[string]any); failures["by_label"] != nil {
+	if failures := report.Object("failures"); failures["by_label"] != nil {
 		out.Text("by_label") // what servers answered, with the ids of sessions
 		delete(failures, "by_label")
 	}
@@ -78,13 +78,13 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 }
 
 // inferencePerfPoint reads the run, and the model from config.yaml in the same folder.
-func inferencePerfPoint(report map[string]any, d *read.Document) Point {
-	load := read.At(report, "load_summary")
+func inferencePerfPoint(report read.Object, d *read.Document) Point {
+	load := report.Object("load_summary")
 	row := Point{
 		Tool: "inference-perf", Label: read.WordOrNil(strings.TrimSuffix(strings.TrimSuffix(d.Base(), path.Ext(d.Base())), "_lifecycle_metrics")),
-		Requests: read.NumberAt(load, "count").Count(), Completed: read.NumberAt(report, "successes", "count").Count(),
-		Failed: read.NumberAt(report, "failures", "count").Count(), DurationS: read.NumberAt(report, "benchmark_time_seconds").Float(),
-		RequestRatePerS: read.NumberAt(load, "requested_rate").Float(), MaxConcurrency: read.NumberAt(load, "concurrency").Count(),
+		Requests: load.Count("count"), Completed: report.Count("successes", "count"),
+		Failed: report.Count("failures", "count"), DurationS: report.Float("benchmark_time_seconds"),
+		RequestRatePerS: load.Float("requested_rate"), MaxConcurrency: load.Count("concurrency"),
 	}
 	row.Load = cmp.Or(row.closedLoad(), row.openLoad())
 	flat := map[string]any{}
@@ -93,7 +93,7 @@ func inferencePerfPoint(report map[string]any, d *read.Document) Point {
 	}
 	const longestConfig = 1 << 20
 	if config, err := read.ParseTree(d.Beside("config.yaml", longestConfig)); err == nil {
-		row.Model, row.Engine = read.ModelName(read.TextAt(config, "server", "model_name")), read.WordOrNil(read.TextAt(config, "server", "type"))
+		row.Model, row.Engine = config.ModelName("server", "model_name"), config.Word("server", "type")
 		read.Flatten(flat, "config", config)
 	}
 	row.Settings = read.Settings(flat)

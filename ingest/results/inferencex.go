@@ -55,9 +55,9 @@ func isInferenceXKey(key string) bool {
 func readInferenceX(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	configs := inferenceXConfigs{beside: d}
-	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
-		if o["request_metrics"] != nil || o.object("metrics") != nil {
-			row, figures, missing := o.inferenceXRow(out, &configs)
+	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
+		if o["request_metrics"] != nil || o.Object("metrics") != nil {
+			row, figures, missing := inferenceXRow(o, out, &configs)
 			if missing != "" {
 				return out.Reject(number, missing, read.Missing)
 			}
@@ -65,27 +65,27 @@ func readInferenceX(d *read.Document, out *read.Rows) error {
 			point++
 			return addPoint(out, row, figures)
 		}
-		figures, used := o.vllmFigures(out, point, "s")
+		figures, used := vllmFigures(o, out, point, "s")
 		if len(figures) == 0 {
 			return out.Reject(number, "median_ttft", read.Missing)
 		}
-		row := o.vllmPoint(out, point, "inferencex")
-		o.inferenceXKeys(&row)
+		row := vllmPoint(o, out, point, "inferencex")
+		inferenceXKeys(o, &row)
 		nameSays(d.Base(), &row)
-		row.Settings = o.settings(out, append(used, append(vllmPointKeys, inferenceXPointKeys...)...))
+		row.Settings = vllmSettings(o, out, append(used, append(vllmPointKeys, inferenceXPointKeys...)...))
 		point++
 		return addPoint(out, row, figures)
 	})
 }
 
 // inferenceXRow reads a row that keeps its figures one level down.
-func (o resultObject) inferenceXRow(out *read.Rows, configs *inferenceXConfigs) (row Point, figures []Figure, missing string) {
+func inferenceXRow(o read.Object, out *read.Rows, configs *inferenceXConfigs) (row Point, figures []Figure, missing string) {
 	missing = "metrics"
 	if o["request_metrics"] != nil {
-		row, figures = o.agentXPoint()
+		row, figures = agentXPoint(o)
 		missing = "request_metrics"
 	} else {
-		row, figures = o.inferenceXAPI(out, configs)
+		row, figures = inferenceXAPI(o, out, configs)
 	}
 	if len(figures) > 0 {
 		missing = ""
@@ -97,14 +97,14 @@ func (o resultObject) inferenceXRow(out *read.Rows, configs *inferenceXConfigs) 
 var inferenceXPointKeys = []string{"hw", "conc", "model", "framework", "isl", "osl", "tp"}
 
 // inferenceXKeys reads what the aggregates say next to the figures.
-func (o resultObject) inferenceXKeys(row *Point) {
-	row.Hardware, row.Engine = cmp.Or(o.word("hw"), row.Hardware), cmp.Or(o.word("framework"), row.Engine)
-	row.Model = cmp.Or(row.Model, o.modelName("model"))
-	if concurrency := o.count("conc"); row.MaxConcurrency == nil && concurrency != nil {
+func inferenceXKeys(o read.Object, row *Point) {
+	row.Hardware, row.Engine = cmp.Or(o.Word("hw"), row.Hardware), cmp.Or(o.Word("framework"), row.Engine)
+	row.Model = cmp.Or(row.Model, o.ModelName("model"))
+	if concurrency := o.Count("conc"); row.MaxConcurrency == nil && concurrency != nil {
 		row.MaxConcurrency, row.Load = concurrency, new("closed")
 	}
-	row.InputTokensAsked, row.OutputTokensAsked = o.number("isl"), o.number("osl")
-	row.TensorParallelSize = cmp.Or(o.size("tp"), row.TensorParallelSize)
+	row.InputTokensAsked, row.OutputTokensAsked = o.Float("isl"), o.Float("osl")
+	row.TensorParallelSize = cmp.Or(o.Int32("tp"), row.TensorParallelSize)
 }
 
 // inferenceXName is the name of a raw file, MODEL_ENGINE_tp8_isl1024_osl1024_conc64...

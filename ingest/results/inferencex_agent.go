@@ -19,25 +19,25 @@ import (
 // roles' sizes, so it is no tensor-parallel size.
 
 // agentXPoint reads the run and its figures, whose names have "agentic." in front.
-func (o resultObject) agentXPoint() (Point, []Figure) {
-	requests, server := o.tree("request_metrics"), o.tree("server_metrics")
+func agentXPoint(o read.Object) (Point, []Figure) {
+	requests, server := o.Object("request_metrics"), o.Object("server_metrics")
 	row := Point{
-		Tool: "inferencex", Hardware: o.word("hw"), Model: o.modelName("model"), Engine: o.word("framework"),
-		MaxConcurrency: o.count("conc"), Load: new("sessions"), DurationS: read.NumberAt(requests, "throughput", "duration_seconds").Float(),
+		Tool: "inferencex", Hardware: o.Word("hw"), Model: o.ModelName("model"), Engine: o.Word("framework"),
+		MaxConcurrency: o.Count("conc"), Load: new("sessions"), DurationS: requests.Float("throughput", "duration_seconds"),
 	}
-	if isMultinode := string(o["is_multinode"]) == "true"; !isMultinode {
-		row.TensorParallelSize = o.size("tp")
+	if o["is_multinode"] != true {
+		row.TensorParallelSize = o.Int32("tp")
 	}
-	o.agentXCounts(&row)
+	agentXCounts(o, &row)
 	flat := map[string]any{}
 	for key := range o {
 		if !slices.Contains([]string{"hw", "model", "framework", "conc", "tp", "request_metrics", "server_metrics", "request_accounting", "warnings"}, key) {
-			if value := o.scalar(key); value != nil {
+			if value := o.Scalar(key); value != nil {
 				flat[key] = value
 			}
 		}
 	}
-	read.Flatten(flat, "dataset", o.tree("dataset"))
+	read.Flatten(flat, "dataset", o.Object("dataset"))
 	row.Settings = read.Settings(flat)
 	var figures []Figure
 	agentXLeaves(&figures, nil, requests)
@@ -46,13 +46,13 @@ func (o resultObject) agentXPoint() (Point, []Figure) {
 }
 
 // agentXCounts leaves warm-up out.
-func (o resultObject) agentXCounts(row *Point) {
-	counts := o.object("request_accounting")
-	row.Completed = counts.count("records_profiled")
+func agentXCounts(o read.Object, row *Point) {
+	counts := o.Object("request_accounting")
+	row.Completed = counts.Count("records_profiled")
 	if row.Completed == nil {
-		row.Completed = o.count("num_requests_successful")
+		row.Completed = o.Count("num_requests_successful")
 	}
-	all, warmUp := counts.count("records_total"), counts.count("records_warmup_dropped")
+	all, warmUp := counts.Count("records_total"), counts.Count("records_warmup_dropped")
 	if all == nil || warmUp == nil || row.Completed == nil || *all-*warmUp < *row.Completed {
 		return
 	}
@@ -64,7 +64,7 @@ func (o resultObject) agentXCounts(row *Point) {
 // "agentic.ttft".
 func agentXLeaves(figures *[]Figure, way []string, node any) {
 	const deepest = 6
-	object, _ := node.(map[string]any)
+	object := read.ObjectOf(node)
 	if len(way) > deepest || len(way) > 0 && slices.Contains([]string{"sources", "stability", "by_rank"}, way[len(way)-1]) {
 		return
 	}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -26,24 +27,25 @@ import (
 // row wants them.
 type inferenceXConfigs struct {
 	beside *read.Document
-	byID   map[string]resultObject
+	byID   map[string]json.RawMessage // a tree of all would take many times as much
 	isRead bool
 }
 
 // of is the deployment of a row; the row itself where it says its deployment.
-func (c *inferenceXConfigs) of(o resultObject, out *read.Rows) resultObject {
+func (c *inferenceXConfigs) of(o read.Object, out *read.Rows) read.Object {
 	if o["hardware"] != nil || o["config_id"] == nil {
 		return o
 	}
 	if !c.isRead {
 		c.isRead = true
 		const longest = 32 << 20
-		c.byID = map[string]resultObject{}
-		for _, config := range objectsOf(c.beside.Beside("configs.json", longest)) {
-			c.byID[strings.Trim(string(config["id"]), `"`)] = config
-		}
+		c.byID = map[string]json.RawMessage{}
+		_ = read.EachElement(bytes.NewReader(c.beside.Beside("configs.json", longest)), longest, func(_ int64, text json.RawMessage) error {
+			c.byID[read.ObjectOf(read.TreeOfPart(text)).Version("id")] = text
+			return nil
+		})
 	}
-	config := c.byID[strings.Trim(string(o["config_id"]), `"`)]
+	config := read.ObjectOf(read.TreeOfPart(c.byID[o.Version("config_id")]))
 	if config == nil {
 		out.Note("rows whose hardware, model and engine are not known: configs.json of the dump belongs in the same folder")
 	}
@@ -51,31 +53,31 @@ func (c *inferenceXConfigs) of(o resultObject, out *read.Rows) resultObject {
 }
 
 // inferenceXAPI reads one row.
-func (o resultObject) inferenceXAPI(out *read.Rows, configs *inferenceXConfigs) (Point, []Figure) {
-	on, metrics := configs.of(o, out), o.object("metrics")
-	isAgentic := o.word("benchmark_type") != nil && strings.HasPrefix(*o.word("benchmark_type"), "agentic")
+func inferenceXAPI(o read.Object, out *read.Rows, configs *inferenceXConfigs) (Point, []Figure) {
+	on, metrics := configs.of(o, out), o.Object("metrics")
+	isAgentic := o.Word("benchmark_type") != nil && strings.HasPrefix(*o.Word("benchmark_type"), "agentic")
 	row := Point{
-		Tool: "inferencex", Hardware: on.word("hardware"), Model: on.modelName("model"), Engine: on.word("framework"),
-		MaxConcurrency: o.count("conc"), Load: new("closed"), InputTokensAsked: o.lengthAsked("isl"), OutputTokensAsked: o.lengthAsked("osl"),
-		DurationS: metrics.number("duration_seconds"), StartedAt: o.dayOf("date", out),
+		Tool: "inferencex", Hardware: on.Word("hardware"), Model: on.ModelName("model"), Engine: on.Word("framework"),
+		MaxConcurrency: o.Count("conc"), Load: new("closed"), InputTokensAsked: lengthAsked(o, "isl"), OutputTokensAsked: lengthAsked(o, "osl"),
+		DurationS: metrics.Float("duration_seconds"), StartedAt: dayOf(o, "date", out),
 	}
 	prefix := ""
 	if isAgentic {
 		prefix, row.Load = "agentic.api.", new("sessions")
 	}
-	if size := on.size("prefill_tp"); size != nil && string(on["disagg"]) != "true" && *size == *cmp.Or(on.size("decode_tp"), size) {
+	if size := on.Int32("prefill_tp"); size != nil && on["disagg"] != true && *size == *cmp.Or(on.Int32("decode_tp"), size) {
 		row.TensorParallelSize = size
 	}
-	figures, used := metrics.inferenceXFigures(out, prefix)
-	kept := resultObject{}
-	for _, from := range []resultObject{on, o, metrics} {
+	figures, used := inferenceXFigures(metrics, out, prefix)
+	kept := read.Object{}
+	for _, from := range []read.Object{on, o, metrics} {
 		for key, value := range from {
 			if !slices.Contains(inferenceXNoSettings, key) && !slices.Contains(used, key) {
 				kept[key] = value
 			}
 		}
 	}
-	row.Settings = kept.settings(out, nil)
+	row.Settings = vllmSettings(kept, out, nil)
 	return row, figures
 }
 
@@ -86,16 +88,16 @@ var inferenceXNoSettings = []string{
 }
 
 // lengthAsked is a length of fixed-length requests; agents have none.
-func (o resultObject) lengthAsked(key string) *float64 {
-	if asked := o.number(key); asked != nil && *asked > 0 {
+func lengthAsked(o read.Object, key string) *float64 {
+	if asked := o.Float(key); asked != nil && *asked > 0 {
 		return asked
 	}
 	return nil
 }
 
 // dayOf is a date without a time of day: of 2026-09-03T00:00:00.000Z the dump's form.
-func (o resultObject) dayOf(key string, out *read.Rows) *time.Time {
-	text := o.word(key)
+func dayOf(o read.Object, key string, out *read.Rows) *time.Time {
+	text := o.Word(key)
 	if text == nil {
 		return nil
 	}
@@ -129,8 +131,8 @@ var inferenceXPower = lazy.Regexp(`^(?:(?:prefill|decode)_)?(avg_power_w|avg_tot
 var inferenceXStatistic = lazy.Regexp(`^(mean|median|std|min|max|p\d{1,2}(?:\.\d{1,6})?)_(\w{1,60})$`)
 
 // inferenceXFigures reads the flat keys of a row's metrics.
-func (o resultObject) inferenceXFigures(out *read.Rows, prefix string) (figures []Figure, used []string) {
-	schema, valid := o.number("power_metric_schema_version"), o.number("power_valid")
+func inferenceXFigures(o read.Object, out *read.Rows, prefix string) (figures []Figure, used []string) {
+	schema, valid := o.Float("power_metric_schema_version"), o.Float("power_valid")
 	isPowerValid := schema != nil && *schema == 2 && valid != nil && *valid == 1
 	for _, key := range read.SortedKeys(o) {
 		name, is := key, "value"
@@ -153,17 +155,11 @@ func (o resultObject) inferenceXFigures(out *read.Rows, prefix string) (figures 
 			continue
 		}
 		used = append(used, key)
-		if value := o.number(key); value != nil {
+		if value := o.Float(key); value != nil {
 			figures = append(figures, Figure{Name: of + name, Statistic: is, Unit: new(unit), Value: *value})
-		} else if text := string(o[key]); text != "null" && text != `""` {
+		} else if o[key] != nil && o[key] != "" {
 			out.Implausible(key, "no finite number", 1)
 		}
 	}
 	return figures, used
-}
-
-// tree is an object inside this one as a tree; nil where there is none.
-func (o resultObject) tree(key string) map[string]any {
-	tree, _ := read.TreeOfPart(json.RawMessage(o[key])).(map[string]any)
-	return tree
 }

@@ -56,7 +56,7 @@ var k6Sample = lazy.Regexp(`"type":\s*"(Metric|Point)"`)
 // k6Metric is one metric of any of the three shapes.
 type k6Metric struct {
 	name, kind, contains string
-	values               map[string]any
+	values               read.Object
 }
 
 // readK6 reads a summary as one point.
@@ -83,18 +83,18 @@ func readK6(d *read.Document, out *read.Rows) error {
 }
 
 // k6Metrics brings the three shapes to one, in the order of their names.
-func k6Metrics(report map[string]any) (metrics []k6Metric) {
-	for _, one := range read.ListAt(report, "results", "metrics") {
-		values, _ := read.At(one, "values").(map[string]any)
-		metrics = append(metrics, k6Metric{read.TextAt(one, "name"), read.TextAt(one, "type"), read.TextAt(one, "contains"), values})
+func k6Metrics(report read.Object) (metrics []k6Metric) {
+	for _, one := range report.Objects("results", "metrics") {
+		metrics = append(metrics, k6Metric{one.Text("name"), one.Text("type"), one.Text("contains"), one.Object("values")})
 	}
-	old, _ := report["metrics"].(map[string]any)
-	for name, one := range old {
-		values, _ := read.At(one, "values").(map[string]any)
+	old := report.Object("metrics")
+	for name := range old {
+		one := old.Object(name)
+		values := one.Object("values")
 		if values == nil { // --summary-export has the numbers beside the thresholds
-			values, _ = one.(map[string]any)
+			values = one
 		}
-		metrics = append(metrics, k6Metric{name, read.TextAt(one, "type"), read.TextAt(one, "contains"), values})
+		metrics = append(metrics, k6Metric{name, one.Text("type"), one.Text("contains"), values})
 	}
 	slices.SortStableFunc(metrics, func(a, b k6Metric) int { return strings.Compare(a.name, b.name) })
 	return slices.DeleteFunc(metrics, func(m k6Metric) bool { return m.name == "" || len(m.values) == 0 })
@@ -109,12 +109,12 @@ func k6IsOther(metrics []k6Metric) bool {
 
 // k6Point counts the calls of xk6-llm where there are any: with it, http_reqs has
 // none of them.
-func k6Point(report map[string]any, metrics []k6Metric, out *read.Rows) Point {
+func k6Point(report read.Object, metrics []k6Metric, out *read.Rows) Point {
 	number := func(name string, keys ...string) read.Number {
 		for _, m := range metrics {
 			if m.name == name {
 				for _, key := range keys {
-					if value := read.NumberAt(m.values, key); value.Known {
+					if value := m.values.Number(key); value.Known {
 						return value
 					}
 				}
@@ -123,11 +123,11 @@ func k6Point(report map[string]any, metrics []k6Metric, out *read.Rows) Point {
 		return read.Number{}
 	}
 	row := Point{
-		Tool: "k6", ToolVersion: read.WordOrNil(read.TextAt(report, "metadata", "k6Version")), MaxConcurrency: number("vus", "max").Count(),
-		DurationS: read.NumberAt(report, "config", "duration").Float(),
+		Tool: "k6", ToolVersion: report.Word("metadata", "k6Version"), MaxConcurrency: number("vus", "max").Count(),
+		DurationS: report.Float("config", "duration"),
 		Requests:  number("http_reqs", "count").Count(), Failed: number("http_req_failed", "passes", "matches").Count(),
 	}
-	if ms := read.NumberAt(report, "state", "testRunDurationMs"); ms.Known {
+	if ms := report.Number("state", "testRunDurationMs"); ms.Known {
 		row.DurationS = ms.Times(1e-3)
 	}
 	if row.Requests != nil && row.Failed != nil && *row.Failed <= *row.Requests {
@@ -145,9 +145,9 @@ func k6Point(report map[string]any, metrics []k6Metric, out *read.Rows) Point {
 		row.Requests = new(*row.Completed + *row.Failed)
 	}
 	flat := map[string]any{}
-	old, _ := report["metrics"].(map[string]any)
+	old := report.Object("metrics")
 	for _, name := range read.SortedKeys(old) {
-		k6Thresholds(flat, name, read.At(old[name], "thresholds"))
+		k6Thresholds(flat, name, old.Object(name, "thresholds"))
 	}
 	if len(flat) > 0 {
 		out.Note("k6's thresholds are kept as settings; whether an SLO is met is judged from what was measured")
@@ -158,8 +158,7 @@ func k6Point(report map[string]any, metrics []k6Metric, out *read.Rows) Point {
 
 // k6Thresholds keeps whether each was met. The bare truth value of --summary-export
 // says that it was crossed.
-func k6Thresholds(into map[string]any, name string, of any) {
-	thresholds, _ := of.(map[string]any)
+func k6Thresholds(into map[string]any, name string, thresholds read.Object) {
 	for _, bound := range read.SortedKeys(thresholds) {
 		switch said := thresholds[bound].(type) {
 		case bool:
@@ -208,7 +207,7 @@ func (m *k6Metric) add(out *read.Rows, isOther bool) {
 		return
 	}
 	for _, key := range read.SortedKeys(m.values) {
-		value := read.NumberAt(m.values, key)
+		value := m.values.Number(key)
 		switch is := k6Statistic(key); {
 		case isShare && (key == "rate" || key == "value"):
 			addFigure(out, 0, name+".rate", "value", "ratio", value)
@@ -228,22 +227,18 @@ func (m *k6Metric) add(out *read.Rows, isOther bool) {
 
 // isShare is true for what k6 calls a rate: how many of its samples were true.
 func (m *k6Metric) isShare() bool {
-	_, hasPasses := m.values["passes"]
-	_, hasMatches := m.values["matches"]
-	return m.kind == "rate" || hasPasses || hasMatches
+	return m.kind == "rate" || m.values.HasAny("passes", "matches")
 }
 
 // isTrend is true for a distribution: "count" may be asked of it as of a counter, and
 // means its samples there.
 func (m *k6Metric) isTrend() bool {
-	_, hasMean := m.values["avg"]
-	_, hasMedian := m.values["med"]
-	return m.kind == "trend" || hasMean || hasMedian
+	return m.kind == "trend" || m.values.HasAny("avg", "med")
 }
 
 // hasNoSamples is true for a share of nothing, which k6 writes as 0.
 func (m *k6Metric) hasNoSamples() bool {
-	passes, fails, total := read.NumberAt(m.values, "passes"), read.NumberAt(m.values, "fails"), read.NumberAt(m.values, "total")
+	passes, fails, total := m.values.Number("passes"), m.values.Number("fails"), m.values.Number("total")
 	return passes.Known && fails.Known && passes.Value+fails.Value == 0 || total.Known && total.Value == 0
 }
 

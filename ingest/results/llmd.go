@@ -55,11 +55,11 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 	if report["results"] != nil {
 		row, part = llmd02(report), "results"
 	}
-	row.Tool, row.ToolVersion = "llm-d-benchmark", read.WordOrNil(read.VersionOf(report["version"]))
-	if row.StartedAt == nil && (read.NumberAt(report, "metrics", "time", "start").Known || read.TextAt(report, "run", "time", "start") != "") {
+	row.Tool, row.ToolVersion = "llm-d-benchmark", read.WordOrNil(report.Version("version"))
+	if row.StartedAt == nil && (report.Number("metrics", "time", "start").Known || report.Text("run", "time", "start") != "") {
 		out.Implausible("start", "no possible date", 1)
 	}
-	if row.DurationS == nil && read.TextAt(report, "run", "time", "duration") != "" {
+	if row.DurationS == nil && report.Text("run", "time", "duration") != "" {
 		out.Implausible("duration", "no time", 1)
 	}
 	out.Add(row)
@@ -69,10 +69,10 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 
 // llmdNames is the prefix of each name: nothing where the harness means by the
 // report's words what vLLM's client and inference-perf mean.
-func llmdNames(report map[string]any) string {
-	harness := strings.ToLower(read.TextAt(report, "scenario", "load", "name"))
+func llmdNames(report read.Object) string {
+	harness := strings.ToLower(report.Text("scenario", "load", "name"))
 	if report["results"] != nil {
-		harness = strings.ToLower(read.TextAt(report, "scenario", "load", "standardized", "tool"))
+		harness = strings.ToLower(report.Text("scenario", "load", "standardized", "tool"))
 	}
 	switch harness = read.Word(harness); harness {
 	case "", "inference-perf", "inference_perf", "vllm-benchmark", "vllm_benchmark", "vllm":
@@ -86,60 +86,52 @@ func llmdNames(report map[string]any) string {
 
 // llmd01 reads the run of schema 0.1. Several accelerators or engines are named
 // only where all are the same.
-func llmd01(report map[string]any) Point {
-	scenario, metrics := read.At(report, "scenario"), read.At(report, "metrics")
+func llmd01(report read.Object) Point {
+	scenario, metrics := report.Object("scenario"), report.Object("metrics")
 	row := Point{
-		Model: read.ModelName(read.TextAt(scenario, "model", "name")), StartedAt: read.UnixInstant(read.NumberAt(metrics, "time", "start")),
-		DurationS: read.NumberAt(metrics, "time", "duration").Float(),
+		Model: scenario.ModelName("model", "name"), StartedAt: read.UnixInstant(metrics.Number("time", "start")),
+		DurationS: metrics.Float("time", "duration"),
 	}
-	row.requests(read.At(metrics, "requests"))
-	flat := map[string]any{"harness": read.TextAt(scenario, "load", "name")}
-	read.Flatten(flat, "model", read.At(scenario, "model"))
-	read.Flatten(flat, "load", read.At(scenario, "load"))
-	accelerators, engines := read.ListAt(scenario, "host", "accelerator"), read.ListAt(scenario, "platform", "engine")
-	read.Flatten(flat, "host.accelerator", accelerators)
-	read.Flatten(flat, "platform.engine", engines)
-	if one, alike := read.OnlyOne(accelerators, "model"); alike {
-		row.Hardware = read.WordOrNil(one)
-	}
-	if one, alike := read.OnlyOne(engines, "name"); alike {
-		row.Engine = read.WordOrNil(one)
-	}
-	if one, alike := read.OnlyOne(engines, "version"); alike {
-		row.EngineVersion = read.WordOrNil(one)
-	}
+	row.requests(metrics.Object("requests"))
+	flat := map[string]any{"harness": scenario.Text("load", "name")}
+	read.Flatten(flat, "model", scenario.At("model"))
+	read.Flatten(flat, "load", scenario.At("load"))
+	accelerators, engines := scenario.Objects("host", "accelerator"), scenario.Objects("platform", "engine")
+	read.Flatten(flat, "host.accelerator", scenario.At("host", "accelerator"))
+	read.Flatten(flat, "platform.engine", scenario.At("platform", "engine"))
+	row.Hardware, row.Engine, row.EngineVersion = read.OnlyOne(accelerators, "model"), read.OnlyOne(engines, "name"), read.OnlyOne(engines, "version")
 	if len(accelerators) == 1 {
-		row.TensorParallelSize = read.Int32Of(read.NumberAt(accelerators[0], "parallelism", "tp"))
+		row.TensorParallelSize = accelerators[0].Int32("parallelism", "tp")
 	}
-	row.RequestRatePerS = read.NumberAt(scenario, "load", "args", "qps_values").Float()
+	row.RequestRatePerS = scenario.Float("load", "args", "qps_values")
 	row.Settings = read.Settings(flat)
 	return row
 }
 
 // llmd02 reads the run of schema 0.2; the first inference engine of its stack is
 // the engine.
-func llmd02(report map[string]any) Point {
-	load := read.At(report, "scenario", "load")
-	asked := read.At(load, "standardized")
+func llmd02(report read.Object) Point {
+	load := report.Object("scenario", "load")
+	asked := load.Object("standardized")
 	row := Point{
-		StartedAt:       read.ISOTime(read.TextAt(report, "run", "time", "start")),
-		RequestRatePerS: read.NumberAt(asked, "rate_qps").Float(), MaxConcurrency: read.NumberAt(asked, "concurrency").Count(),
-		InputTokensAsked: read.NumberAt(asked, "input_seq_len", "value").Float(), OutputTokensAsked: read.NumberAt(asked, "output_seq_len", "value").Float(),
-		DurationS: isoDuration(read.TextAt(report, "run", "time", "duration")),
+		StartedAt:       read.ISOTime(report.Text("run", "time", "start")),
+		RequestRatePerS: asked.Float("rate_qps"), MaxConcurrency: asked.Count("concurrency"),
+		InputTokensAsked: asked.Float("input_seq_len", "value"), OutputTokensAsked: asked.Float("output_seq_len", "value"),
+		DurationS: isoDuration(report.Text("run", "time", "duration")),
 	}
 	row.Load = cmp.Or(row.closedLoad(), row.openLoad())
-	row.requests(read.At(report, "results", "request_performance", "aggregate", "requests"))
-	flat := map[string]any{"harness": read.TextAt(asked, "tool"), "harness_version": read.TextAt(asked, "tool_version")}
+	row.requests(report.Object("results", "request_performance", "aggregate", "requests"))
+	flat := map[string]any{"harness": asked.Text("tool"), "harness_version": asked.Text("tool_version")}
 	read.Flatten(flat, "load", asked)
-	read.Flatten(flat, "native", read.At(load, "native", "config"))
-	for i, component := range read.ListAt(report, "scenario", "stack") {
-		read.Flatten(flat, "stack."+strconv.Itoa(i), read.At(component, "standardized"))
-		read.Flatten(flat, "stack."+strconv.Itoa(i)+".args", read.At(component, "native", "args"))
-		standard := read.At(component, "standardized")
-		if read.TextAt(standard, "kind") == "inference_engine" && row.Engine == nil {
-			row.Model, row.Hardware = read.ModelName(read.TextAt(standard, "model", "name")), read.WordOrNil(read.TextAt(standard, "accelerator", "model"))
-			row.Engine, row.EngineVersion = read.WordOrNil(read.TextAt(standard, "tool")), read.WordOrNil(read.TextAt(standard, "tool_version"))
-			row.TensorParallelSize = read.Int32Of(read.NumberAt(standard, "accelerator", "parallelism", "tp"))
+	read.Flatten(flat, "native", load.At("native", "config"))
+	for i, component := range report.Objects("scenario", "stack") {
+		standard := component.Object("standardized")
+		read.Flatten(flat, "stack."+strconv.Itoa(i), standard)
+		read.Flatten(flat, "stack."+strconv.Itoa(i)+".args", component.At("native", "args"))
+		if standard.Text("kind") == "inference_engine" && row.Engine == nil {
+			row.Model, row.Hardware = standard.ModelName("model", "name"), standard.Word("accelerator", "model")
+			row.Engine, row.EngineVersion = standard.Word("tool"), standard.Word("tool_version")
+			row.TensorParallelSize = standard.Int32("accelerator", "parallelism", "tp")
 		}
 	}
 	row.Settings = read.Settings(flat)
@@ -159,8 +151,8 @@ func llmdFigures(out *read.Rows, names string, way []string, node any) {
 		}
 		return
 	}
-	object, _ := node.(map[string]any)
-	unit := read.TextAt(object, "units")
+	object := read.ObjectOf(node)
+	unit := object.Text("units")
 	for _, key := range read.SortedKeys(object) {
 		value, isNumber := object[key].(float64)
 		switch {

@@ -76,8 +76,8 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 
 // llmperfSummaryRow reads the run. The file has no duration; the completed requests
 // per minute give it.
-func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) {
-	number := func(key string) read.Number { return read.NumberAt(summary, key) }
+func llmperfSummaryRow(out *read.Rows, summary read.Object, name string) {
+	number := func(key string) read.Number { return summary.Number(key) }
 	flat := map[string]any{}
 	for key, value := range summary {
 		if !strings.HasPrefix(key, "results_") {
@@ -85,7 +85,7 @@ func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) {
 		}
 	}
 	row := Point{
-		Tool: "llmperf", ToolVersion: read.WordOrNil(read.VersionOf(summary["version"])), Label: read.WordOrNil(name), Model: read.ModelName(read.TextAt(summary, "model")),
+		Tool: "llmperf", ToolVersion: read.WordOrNil(summary.Version("version")), Label: read.WordOrNil(name), Model: summary.ModelName("model"),
 		StartedAt: read.UnixInstant(number("timestamp")), Load: new("closed"), MaxConcurrency: number("num_concurrent_requests").Count(),
 		InputTokensAsked: number("mean_input_tokens").Float(), OutputTokensAsked: number("mean_output_tokens").Float(),
 		Requests: number("results_num_requests_started").Count(), Completed: number("results_num_completed_requests").Count(),

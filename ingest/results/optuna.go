@@ -262,7 +262,7 @@ func (t *trial) set(key, text string) {
 			t.values[key] = m
 		}
 	case strings.HasPrefix(key, "params_"):
-		t.params[key[len("params_"):]] = trialCell(text)
+		t.params[key[len("params_"):]] = cellValue(text)
 	case strings.HasPrefix(key, "user_attrs_"):
 		if m := read.ParseNumber(text); m.Known {
 			t.attributes[key[len("user_attrs_"):]] = m
@@ -284,8 +284,8 @@ func trialOfSheet(s *read.Sheet) trial {
 	return t
 }
 
-// trialCell is a number, a boolean or a word.
-func trialCell(text string) any {
+// cellValue is a number, a boolean or a word.
+func cellValue(text string) any {
 	if m := read.ParseNumber(text); m.Known {
 		return m.Value
 	}
@@ -294,7 +294,7 @@ func trialCell(text string) any {
 		return true
 	case "False", "false":
 		return false
-	case "":
+	case "", "null":
 		return nil
 	}
 	return text
@@ -317,8 +317,7 @@ func pandasDuration(text string) *float64 {
 func eachTrial(d *read.Document, use func(number int64, t trial) error) error {
 	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
 		return read.EachElement(d.Reader(), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
-			record, _ := read.TreeOfPart(element).(map[string]any)
-			return use(number, trialOfTree(record))
+			return use(number, trialOfTree(read.ObjectOf(read.TreeOfPart(element))))
 		})
 	}
 	columns, err := d.Tree()
@@ -333,8 +332,8 @@ func eachTrial(d *read.Document, use func(number int64, t trial) error) error {
 	slices.SortStableFunc(indices, func(a, b string) int { return len(a) - len(b) }) // "10" behind "9"
 	for i, index := range indices {
 		record := map[string]any{}
-		for name, column := range columns {
-			record[name] = read.At(column, index)
+		for name := range columns {
+			record[name] = columns.At(name, index)
 		}
 		if err := use(int64(i)+1, trialOfTree(record)); err != nil {
 			return err

@@ -82,17 +82,8 @@ func gapsUs(times []read.Number) []int32 {
 	return gaps
 }
 
-// wholeMicroseconds converts gaps of a unit of so many seconds. Raw gaps are kept
-// as 32-bit microseconds, so a gap of more than 35 minutes is cut to that.
-func wholeMicroseconds(values []float64, unit float64) []int32 {
-	gaps := make([]int32, len(values))
-	for i, value := range values {
-		gaps[i] = microseconds(value * unit)
-	}
-	return gaps
-}
-
-// microseconds rounds a gap; NaN, which stands for null, is 0.
+// microseconds rounds a gap; NaN, which stands for null, is 0. Raw gaps are kept as
+// 32-bit microseconds, so a gap of more than 35 minutes is cut to that.
 func microseconds(seconds float64) int32 {
 	if math.IsNaN(seconds) {
 		return 0

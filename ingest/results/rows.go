@@ -22,11 +22,11 @@ func (row *Point) closedLoad() *string {
 }
 
 // requests fills in how many there were, and of which lengths.
-func (row *Point) requests(of any) {
-	row.Requests, row.Failed = read.NumberAt(of, "total").Count(), read.NumberAt(of, "failures").Count()
+func (row *Point) requests(of read.Object) {
+	row.Requests, row.Failed = of.Count("total"), of.Count("failures")
 	if row.Requests != nil && row.Failed != nil && *row.Failed <= *row.Requests {
 		row.Completed = new(*row.Requests - *row.Failed)
-		if open := read.NumberAt(of, "incomplete").Count(); open != nil {
+		if open := of.Count("incomplete"); open != nil {
 			row.Completed = new(max(*row.Completed-*open, 0))
 		}
 	}

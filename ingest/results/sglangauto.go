@@ -36,14 +36,14 @@ func readSGLangAuto(d *read.Document, out *read.Rows) error {
 		return hint.Errorf("the trials of results.jsonl once more").Hint("take in results.jsonl in the same folder: it is complete, and says which trial was a candidate's best").Mark(read.ErrUnknownFormat)
 	}
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
-		if o.number("requested_qps") == nil && o.word("requested_qps") == nil {
+	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
+		if o.Float("requested_qps") == nil && o.Word("requested_qps") == nil {
 			return out.Reject(number, "requested_qps", read.Missing)
 		}
 		if o["error"] != nil {
 			out.Text("error")
 		}
-		row, figures := o.sglangTrial(out, point)
+		row, figures := sglangTrial(o, out, point)
 		point++
 		out.Note("sla_passed compares means with the bounds; it is kept as a setting, and whether an SLO is met is judged from what was measured")
 		return addPoint(out, row, figures)
@@ -51,34 +51,33 @@ func readSGLangAuto(d *read.Document, out *read.Rows) error {
 }
 
 // sglangTrial reads one trial.
-func (o resultObject) sglangTrial(out *read.Rows, point int32) (Point, []Figure) {
-	var metrics resultObject
-	_ = json.Unmarshal(read.WithoutNaN(o["metrics"]), &metrics)
-	figures, used := metrics.vllmFigures(out, point, "ms")
+func sglangTrial(o read.Object, out *read.Rows, point int32) (Point, []Figure) {
+	metrics := o.Object("metrics")
+	figures, used := vllmFigures(metrics, out, point, "ms")
 	row := Point{Point: point, Tool: "sglang-bench", Engine: new("sglang")}
 	flat := map[string]any{}
 	if len(figures) > 0 {
-		row = metrics.sglangPoint(out, point)
-		if kept := metrics.settings(out, append(used, sglangPointKeys...)); kept != nil {
+		row = sglangPoint(metrics, out, point)
+		if kept := vllmSettings(metrics, out, append(used, sglangPointKeys...)); kept != nil {
 			_ = json.Unmarshal([]byte(*kept), &flat)
 		}
 	}
-	flags := o.object("server_flags")
-	row.Label = new(fmt.Sprintf("candidate %.0f", *cmp.Or(o.number("candidate_id"), new(0.0))))
-	row.Model, row.TensorParallelSize = cmp.Or(row.Model, flags.modelName("model_path")), cmp.Or(row.TensorParallelSize, flags.size("tp_size"))
+	flags := o.Object("server_flags")
+	row.Label = new(fmt.Sprintf("candidate %.0f", *cmp.Or(o.Float("candidate_id"), new(0.0))))
+	row.Model, row.TensorParallelSize = cmp.Or(row.Model, flags.ModelName("model_path")), cmp.Or(row.TensorParallelSize, flags.Int32("tp_size"))
 	row.Engine = cmp.Or(row.Engine, new("sglang"))
-	row.RequestRatePerS, row.MaxConcurrency = o.number("requested_qps"), cmp.Or(o.count("max_concurrency"), row.MaxConcurrency)
+	row.RequestRatePerS, row.MaxConcurrency = o.Float("requested_qps"), cmp.Or(o.Count("max_concurrency"), row.MaxConcurrency)
 	row.Load = cmp.Or(row.openLoad(), row.Load)
-	read.Flatten(flat, "flags", o.tree("server_flags"))
+	read.Flatten(flat, "flags", o.Object("server_flags"))
 	for _, key := range []string{"stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned"} {
-		if value := o.scalar(key); value != nil {
+		if value := o.Scalar(key); value != nil {
 			flat[key] = value
 		}
 	}
 	flat["state"] = "complete"
 	if len(figures) == 0 {
 		flat["state"] = "failed"
-		if diagnosis := o.word("diagnosis"); diagnosis != nil {
+		if diagnosis := o.Word("diagnosis"); diagnosis != nil {
 			flat["state"] = *diagnosis
 		}
 	}

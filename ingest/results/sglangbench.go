@@ -34,17 +34,17 @@ var sglangPointKeys = []string{
 // readSGLang reads a run per line, with its requests where details were saved.
 func readSGLang(d *read.Document, out *read.Rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
-		if o.number("duration") == nil || o.number("completed") == nil {
+	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
+		if o.Float("duration") == nil || o.Float("completed") == nil {
 			return out.Reject(number, "duration", read.Missing)
 		}
 		if err := r.addTo(out, number, point); err != nil {
 			return err
 		}
-		figures, used := o.vllmFigures(out, point, "ms")
-		row := o.sglangPoint(out, point)
-		o.saysOf(r)
-		row.Settings = o.settings(out, append(used, sglangPointKeys...))
+		figures, used := vllmFigures(o, out, point, "ms")
+		row := sglangPoint(o, out, point)
+		saysOf(o, r)
+		row.Settings = vllmSettings(o, out, append(used, sglangPointKeys...))
 		point++
 		return addPoint(out, row, figures)
 	})
@@ -52,18 +52,18 @@ func readSGLang(d *read.Document, out *read.Rows) error {
 
 // sglangPoint reads a run. Of the server's own description (server_info) the words
 // that name it are kept.
-func (o resultObject) sglangPoint(out *read.Rows, point int32) Point {
-	row := o.vllmPoint(out, point, "sglang-bench")
-	row.Label = o.word("tag")
-	if dataset := o.word("dataset_name"); dataset != nil && strings.HasPrefix(*dataset, "random") {
-		row.InputTokensAsked, row.OutputTokensAsked = o.number("random_input_len"), o.number("random_output_len")
+func sglangPoint(o read.Object, out *read.Rows, point int32) Point {
+	row := vllmPoint(o, out, point, "sglang-bench")
+	row.Label = o.Word("tag")
+	if dataset := o.Word("dataset_name"); dataset != nil && strings.HasPrefix(*dataset, "random") {
+		row.InputTokensAsked, row.OutputTokensAsked = o.Float("random_input_len"), o.Float("random_output_len")
 	}
-	server := o.object("server_info")
-	row.EngineVersion = server.word("version")
+	server := o.Object("server_info")
+	row.EngineVersion = server.Word("version")
 	if row.EngineVersion != nil {
 		row.Engine = new("sglang")
 	}
-	row.Model = cmp.Or(row.Model, o.modelName("model"), server.modelName("model_path"), server.modelName("served_model_name"))
-	row.TensorParallelSize = cmp.Or(server.size("tp_size"), row.TensorParallelSize)
+	row.Model = cmp.Or(row.Model, o.ModelName("model"), server.ModelName("model_path"), server.ModelName("served_model_name"))
+	row.TensorParallelSize = cmp.Or(server.Int32("tp_size"), row.TensorParallelSize)
 	return row
 }

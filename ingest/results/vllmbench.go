@@ -2,7 +2,6 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,8 +41,8 @@ func isVLLMServe(keys []string) bool {
 // readVLLMServe makes a point of each object.
 func readVLLMServe(d *read.Document, out *read.Rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
-		err := o.addVLLMServe(out, number, point, r)
+	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
+		err := addVLLMServe(o, out, number, point, r)
 		point++
 		return err
 	})
@@ -51,26 +50,26 @@ func readVLLMServe(d *read.Document, out *read.Rows) error {
 
 // addVLLMServe adds one run: its point, its figures and, where it was saved in
 // detail, its requests.
-func (o resultObject) addVLLMServe(out *read.Rows, number int64, point int32, r *requestArrays) error {
-	if o.number("duration") == nil && o.number("request_throughput") == nil {
+func addVLLMServe(o read.Object, out *read.Rows, number int64, point int32, r *requestArrays) error {
+	if o.Float("duration") == nil && o.Float("request_throughput") == nil {
 		return out.Reject(number, "duration", read.Missing)
 	}
 	if err := r.addTo(out, number, point); err != nil {
 		return err
 	}
-	figures, used := o.vllmFigures(out, point, "ms")
-	figures = append(figures, o.partFigures(out, point)...)
-	row := o.vllmPoint(out, point, "vllm-bench-serve")
-	o.saysOf(r)
-	row.Settings = o.settings(out, append(used, vllmPointKeys...))
+	figures, used := vllmFigures(o, out, point, "ms")
+	figures = append(figures, partFigures(o, out, point)...)
+	row := vllmPoint(o, out, point, "vllm-bench-serve")
+	saysOf(o, r)
+	row.Settings = vllmSettings(o, out, append(used, vllmPointKeys...))
 	return addPoint(out, row, figures)
 }
 
 // saysOf keeps with the settings what staging.result_requests must know about the
 // requests.
-func (o resultObject) saysOf(r *requestArrays) {
+func saysOf(o read.Object, r *requestArrays) {
 	if delete(o, "e2e_from_gaps"); r.e2eFromGaps() {
-		o["e2e_from_gaps"] = json.RawMessage("true")
+		o["e2e_from_gaps"] = true
 	}
 }
 
@@ -81,21 +80,21 @@ var vllmPointKeys = []string{
 }
 
 // vllmPoint reads the run, for this client and for those that came from it.
-func (o resultObject) vllmPoint(out *read.Rows, point int32, tool string) Point {
-	o.odd(out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
+func vllmPoint(o read.Object, out *read.Rows, point int32, tool string) Point {
+	noteOdd(o, out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
 	row := Point{
-		Point: point, Tool: tool, Label: o.word("label"), StartedAt: o.clientDate("date", out),
-		Model: o.modelName("model_id"), Engine: o.engine(), Load: o.load(),
-		RequestRatePerS: o.number("request_rate"), MaxConcurrency: cmp.Or(o.count("max_concurrency"), o.count("multi_turn_concurrency")),
-		Requests: o.count("num_prompts"), Completed: o.count("completed"), Failed: cmp.Or(o.count("failed"), o.count("failed_requests")), DurationS: o.number("duration"),
+		Point: point, Tool: tool, Label: o.Word("label"), StartedAt: clientDate(o, "date", out),
+		Model: o.ModelName("model_id"), Engine: vllmEngine(o), Load: vllmLoad(o),
+		RequestRatePerS: o.Float("request_rate"), MaxConcurrency: cmp.Or(o.Count("max_concurrency"), o.Count("multi_turn_concurrency")),
+		Requests: o.Count("num_prompts"), Completed: o.Count("completed"), Failed: cmp.Or(o.Count("failed"), o.Count("failed_requests")), DurationS: o.Float("duration"),
 	}
-	row.TensorParallelSize = o.size("tensor_parallel_size")
+	row.TensorParallelSize = o.Int32("tensor_parallel_size")
 	return row
 }
 
 // engine is the server that the client was told about. "openai" may be any.
-func (o resultObject) engine() *string {
-	backend := cmp.Or(o.word("backend"), o.word("endpoint_type"))
+func vllmEngine(o read.Object) *string {
+	backend := cmp.Or(o.Word("backend"), o.Word("endpoint_type"))
 	if backend == nil {
 		return nil
 	}
@@ -109,16 +108,16 @@ func (o resultObject) engine() *string {
 
 // load is how requests were sent. A request_rate of "inf" sends all at once, or as
 // many as max_concurrency allows.
-func (o resultObject) load() *string {
+func vllmLoad(o read.Object) *string {
 	var load string
 	switch {
-	case o.word("mode") != nil && *o.word("mode") == "multi_turn":
+	case o.Word("mode") != nil && *o.Word("mode") == "multi_turn":
 		load = "sessions"
-	case o.number("request_rate") != nil, o.word("request_rate") != nil && *o.word("request_rate") == "trace":
+	case o.Float("request_rate") != nil, o.Word("request_rate") != nil && *o.Word("request_rate") == "trace":
 		load = "open"
-	case o.word("request_rate") == nil || *o.word("request_rate") != "inf":
+	case o.Word("request_rate") == nil || *o.Word("request_rate") != "inf":
 		return nil
-	case o.count("max_concurrency") != nil:
+	case o.Count("max_concurrency") != nil:
 		load = "closed"
 	default:
 		load = "at once"
@@ -148,7 +147,7 @@ var vllmUnits = map[string]string{
 // vllmFigures are the numbers that the tool computed, and the keys that they were
 // read from. Latencies without _ms in their names are in the unit given. median_
 // and p50_ are the same number; where both are there, one is taken.
-func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
+func vllmFigures(o read.Object, out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
 	for _, key := range read.SortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
 		unit, alone := vllmUnits[name]
@@ -158,9 +157,9 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 			continue
 		}
 		used = append(used, key)
-		value := o.number(key)
+		value := o.Float(key)
 		if value == nil {
-			if text := string(o[key]); text != "null" && text != `""` {
+			if o[key] != nil && o[key] != "" {
 				out.Implausible(key, "no finite number", 1)
 			}
 			continue
@@ -190,32 +189,44 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 // partFigures are the figures of a part of the run, as the Rust client computes
 // them: of the time in which all slots were taken, and of each turn of the
 // conversations.
-func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure) {
-	part := func(name string, of resultObject) {
-		inside, _ := of.vllmFigures(out, point, "ms")
+func partFigures(o read.Object, out *read.Rows, point int32) (figures []Figure) {
+	part := func(name string, of read.Object) {
+		inside, _ := vllmFigures(of, out, point, "ms")
 		for _, figure := range inside {
 			figure.Name = name + "." + figure.Name
 			figures = append(figures, figure)
 		}
 		for _, key := range read.SortedKeys(of) {
-			var pairs [][2]float64
 			parts := listedPercentiles().FindStringSubmatch(key)
-			if parts == nil || json.Unmarshal(of[key], &pairs) != nil {
+			if parts == nil {
 				continue
 			}
-			for _, pair := range pairs {
-				figures = append(figures, Figure{Point: point, Name: name + "." + parts[1], Unit: new("ms"), Value: pair[1],
-					Statistic: "p" + strconv.FormatFloat(pair[0], 'f', -1, 64)})
+			for _, pair := range of.List(key) {
+				if percentile, value, isPair := pairOf(pair); isPair {
+					figures = append(figures, Figure{Point: point, Name: name + "." + parts[1], Unit: new("ms"), Value: value,
+						Statistic: "p" + strconv.FormatFloat(percentile, 'f', -1, 64)})
+				}
 			}
 		}
 	}
-	if steady := o.object("steady_state"); steady != nil {
+	if steady := o.Object("steady_state"); steady != nil {
 		part("steady_state", steady)
 	}
-	for i, turn := range objectsOf(o["per_turn_metrics"]) {
+	for i, turn := range o.Objects("per_turn_metrics") {
 		part(fmt.Sprintf("turn_%d", i), turn)
 	}
 	return figures
+}
+
+// pairOf is a list of two numbers.
+func pairOf(value any) (first, second float64, isPair bool) {
+	if list, _ := value.([]any); len(list) == 2 {
+		var isFirst, isSecond bool
+		first, isFirst = list[0].(float64)
+		second, isSecond = list[1].(float64)
+		isPair = isFirst && isSecond
+	}
+	return first, second, isPair
 }
 
 // listedPercentiles holds pairs of a percentile and its value.
@@ -223,15 +234,15 @@ var listedPercentiles = lazy.Regexp(`^percentiles_(\w{1,60})_ms$`)
 
 // settings are all other keys: how it was measured. Names of models and tokenizers
 // lose the folders before them.
-func (o resultObject) settings(out *read.Rows, used []string) *string {
+func vllmSettings(o read.Object, out *read.Rows, used []string) *string {
 	kept := map[string]any{}
 	for _, key := range read.SortedKeys(o) {
-		if slices.Contains(used, key) || string(o[key]) == "null" {
+		if slices.Contains(used, key) || o[key] == nil {
 			continue
 		}
-		value := o.scalar(key)
+		value := o.Scalar(key)
 		if strings.HasSuffix(key, "_id") || strings.Contains(key, "model") || strings.Contains(key, "path") || strings.Contains(key, "tokenizer") {
-			if name := o.modelName(key); name != nil {
+			if name := o.ModelName(key); name != nil {
 				value = *name
 			}
 		}

@@ -36,20 +36,20 @@ func seesKeys(what string, keys ...string) func(*read.Head) string {
 // readVLLMThroughput makes a point of each object.
 func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
-		if o.number("elapsed_time") == nil {
+	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
+		if o.Float("elapsed_time") == nil {
 			return out.Reject(number, "elapsed_time", read.Missing)
 		}
 		row := Point{
-			Point: point, Tool: "vllm-bench-throughput", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
-			Requests: o.count("num_requests"), Completed: o.count("num_requests"), DurationS: o.number("elapsed_time"),
-			Settings: o.settings(out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
+			Point: point, Tool: "vllm-bench-throughput", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Requests: o.Count("num_requests"), Completed: o.Count("num_requests"), DurationS: o.Float("elapsed_time"),
+			Settings: vllmSettings(o, out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
 		}
 		var figures []Figure
 		for _, figure := range []struct{ name, unit string }{
 			{"requests_per_second", "requests/s"}, {"tokens_per_second", "tokens/s"}, {"total_num_tokens", "tokens"},
 		} {
-			figures = append(figures, valueFigure(figure.name, figure.unit, o.number(figure.name))...)
+			figures = append(figures, valueFigure(figure.name, figure.unit, o.Float(figure.name))...)
 		}
 		point++
 		return addPoint(out, row, figures)
@@ -59,14 +59,14 @@ func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 // readVLLMLatency makes a point of each object, with one request per batch.
 func readVLLMLatency(d *read.Document, out *read.Rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
-		mean := o.number("avg_latency")
+	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
+		mean := o.Float("avg_latency")
 		if mean == nil {
 			return out.Reject(number, "avg_latency", read.Missing)
 		}
 		row := Point{
-			Point: point, Tool: "vllm-bench-latency", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
-			Settings: o.settings(out, []string{"avg_latency", "percentiles", "model_id"}),
+			Point: point, Tool: "vllm-bench-latency", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Settings: vllmSettings(o, out, []string{"avg_latency", "percentiles", "model_id"}),
 		}
 		if len(r.latencies) > 0 {
 			row.Requests, row.Completed = new(int64(len(r.latencies))), new(int64(len(r.latencies)))
@@ -75,9 +75,9 @@ func readVLLMLatency(d *read.Document, out *read.Rows) error {
 			return err
 		}
 		figures := []Figure{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
-		percentiles := o.object("percentiles")
+		percentiles := o.Object("percentiles")
 		for _, key := range read.SortedKeys(percentiles) {
-			if value := percentiles.number(key); value != nil && percentileKey().MatchString(key) {
+			if value := percentiles.Float(key); value != nil && percentileKey().MatchString(key) {
 				figures = append(figures, Figure{Point: point, Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
 			}
 		}

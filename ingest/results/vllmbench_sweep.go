@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"strings"
 
 	"tidemark/ingest/read"
@@ -27,36 +26,21 @@ func seesVLLMSweep(h *read.Head) string {
 func readVLLMSweep(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
-		o := resultObject{}
+		o := read.Object{}
 		for _, name := range s.Names() {
 			// Arrays stand there as Python prints them, of no use and at times with
 			// text.
 			if text := s.Text(name); name != "" && text != "" && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
-				o[name] = cell(text)
+				o[name] = cellValue(text)
 			}
 		}
-		if o.number("duration") == nil {
+		if o.Float("duration") == nil {
 			return &read.Reject{Column: "duration", Reason: read.Missing}, nil
 		}
-		figures, used := o.vllmFigures(out, point, "ms")
-		row := o.vllmPoint(out, point, "vllm-bench-serve")
-		row.Settings = o.settings(out, append(used, vllmPointKeys...))
+		figures, used := vllmFigures(o, out, point, "ms")
+		row := vllmPoint(o, out, point, "vllm-bench-serve")
+		row.Settings = vllmSettings(o, out, append(used, vllmPointKeys...))
 		point++
 		return nil, addPoint(out, row, figures)
 	})
-}
-
-// cell is a CSV's cell as JSON: a number or truth value as it is, else a string.
-func cell(field string) json.RawMessage {
-	switch field {
-	case "True":
-		return json.RawMessage("true")
-	case "False":
-		return json.RawMessage("false")
-	}
-	if json.Valid([]byte(field)) && !strings.HasPrefix(field, `"`) {
-		return json.RawMessage(field)
-	}
-	text, _ := json.Marshal(field)
-	return text
 }
