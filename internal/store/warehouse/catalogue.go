@@ -41,7 +41,7 @@ func Catalogue(ctx context.Context) (*Warehouse, error) {
 
 // Empty opens a warehouse in memory that has every view and no rows, for who asks what there is to ask.
 func Empty(ctx context.Context) (*Warehouse, error) {
-	if content := viewsFile(); content != nil {
+	if content := emptyFile(); content != nil {
 		if w, err := openPacked(ctx, content); err == nil {
 			return w, nil
 		}

@@ -16,9 +16,9 @@ import (
 //go:embed empty
 var packed embed.FS
 
-// emptyFile is the content of an empty warehouse of this program's SQL, viewsFile the same in a format that opens sooner and that no older DuckDB
-// reads, and catalogueFile that without views, which opens in half the time; nil where the program was built without them.
-var emptyFile, viewsFile, catalogueFile = unpacked(".duckdb.s2"), unpacked(".views.s2"), unpacked(".catalogue.s2")
+// emptyFile is the content of an empty warehouse of this program's SQL, and catalogueFile that without views, which opens in half the time; nil
+// where the program was built without them.
+var emptyFile, catalogueFile = unpacked(".duckdb.s2"), unpacked(".catalogue.s2")
 
 func unpacked(ending string) func() []byte {
 	return sync.OnceValue(func() []byte {
