@@ -454,3 +454,21 @@ func TestMistakesInAQuestion(t *testing.T) {
 		must.Refuse(Search(t.Context(), q, nil, nil, nil))(t, want)
 	}
 }
+
+// Near the limit of sessions a median moves three times as far as the steps do.
+func TestTheModelIsFittedNearTheLimit(t *testing.T) {
+	s := servers()[len(servers())-1]
+	q := s.question(t, 4)
+	server := s.server(q, 4)
+	server.Noise = engine.Noise{}
+	const scale = 2.9
+	got, requests, replies := server.whole(t, q, 1, scale, 0, q.length(scale))
+	r := &Run{Number: 1, Scale: scale, requests: requests, replies: replies, reading: got}
+	twin := newTwin(t.Context(), q, server.Says)
+	shift := must.Get(twin.fit([]*Run{r}, Shift{}))(t)
+	off, _, err := twin.off([]*Run{r}, shift)
+	must.Do(t, err)
+	if off.size() > 0.03 || math.Abs(shift.Decode-math.Log(1.27)) > 0.05 {
+		t.Errorf("fitted %+v, off by %.3f", shift, off)
+	}
+}

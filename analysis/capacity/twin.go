@@ -148,38 +148,89 @@ func (c *calibrated) readRun(r *Run, shift Shift) (reading, error) {
 	return c.q.read(r.requests, replies, r.CutAt), err
 }
 
-// fit shifts decoding and prefill until the medians of the runs agree: eight rounds, each by at most 0.2.
+// fit shifts decoding and prefill until the medians of the runs agree: eight rounds, each by at most 0.2. Near its limit a server's medians
+// move several times as far as its steps, so how far they move is learnt from round to round (Broyden's method), and the best shift is kept.
 func (t *twin) fit(runs []*Run, shift Shift) (Shift, error) {
 	const rounds, most = 8, 0.2
 	clip := func(x float64) float64 { return max(-most, min(most, x)) }
-	c := &calibrated{twin: t}
+	moves := newMoves()
+	best, off := shift, pair{math.Inf(1), math.Inf(1)} // off: how much slower the runs are than the twin at the best shift, in ln
 	for range rounds {
-		var decode, prefill, weight float64
-		for _, r := range runs {
-			got, err := c.readRun(r, shift)
-			if err != nil {
-				return shift, err
-			}
-			d, p := math.Log(r.reading.tpot/got.tpot), math.Log(r.reading.ttft/got.ttft)
-			if math.IsNaN(p) || math.IsInf(p, 0) {
-				continue
-			}
-			if math.IsNaN(d) || math.IsInf(d, 0) { // answers of one token
-				d = 0
-			}
-			decode, prefill, weight = decode+d, prefill+p, weight+1
+		got, isAny, err := t.off(runs, shift)
+		if err != nil || !isAny {
+			return best, err
 		}
-		if weight == 0 {
-			return shift, nil
+		moves.learn(pair{shift.Decode - best.Decode, shift.Prefill - best.Prefill}, got.less(off))
+		if got.size() < off.size() {
+			best, off = shift, got
 		}
-		decode, prefill = clip(decode/weight), clip(0.6*prefill/weight)
-		shift.Decode += decode
-		shift.Prefill += prefill
-		if math.Abs(decode) < 0.003 && math.Abs(prefill) < 0.003 {
+		if off.size() < 0.003 {
 			break
 		}
+		step := moves.stepFor(off)
+		shift = best
+		shift.Decode += clip(step[0])
+		shift.Prefill += clip(step[1])
 	}
-	return shift, nil
+	return best, nil
+}
+
+// off is by how much runs are slower than the twin, in ln, in their median TPOT and TTFT; isAny is false where none has both.
+func (t *twin) off(runs []*Run, shift Shift) (off pair, isAny bool, err error) {
+	c := &calibrated{twin: t}
+	weight := 0.0
+	for _, r := range runs {
+		got, err := c.readRun(r, shift)
+		if err != nil {
+			return off, false, err
+		}
+		d, p := math.Log(r.reading.tpot/got.tpot), math.Log(r.reading.ttft/got.ttft)
+		if math.IsNaN(p) || math.IsInf(p, 0) {
+			continue
+		}
+		if math.IsNaN(d) || math.IsInf(d, 0) { // answers of one token
+			d = 0
+		}
+		off[0], off[1], weight = off[0]+d, off[1]+p, weight+1
+	}
+	return pair{off[0] / weight, off[1] / weight}, weight > 0, nil
+}
+
+// pair is one figure of decoding and one of prefill.
+type pair [2]float64
+
+func (a pair) less(b pair) pair { return pair{a[0] - b[0], a[1] - b[1]} }
+
+// size is the larger of the two.
+func (a pair) size() float64 { return max(math.Abs(a[0]), math.Abs(a[1])) }
+
+// moves is by how much being off changes with a shift of decoding and of prefill: rows are of what is off.
+type moves [2]pair
+
+// newMoves begins with what holds far from the limit: a median TPOT moves as far as the steps do, a median TTFT farther than prefill.
+func newMoves() moves { return moves{{-1, 0}, {0, -1 / 0.6}} }
+
+// learn corrects what is known by what a step of shifts did.
+func (m *moves) learn(step, did pair) {
+	length := step[0]*step[0] + step[1]*step[1]
+	if length == 0 {
+		return
+	}
+	for i := range m {
+		miss := (did[i] - m[i][0]*step[0] - m[i][1]*step[1]) / length
+		m[i][0] += miss * step[0]
+		m[i][1] += miss * step[1]
+	}
+}
+
+// stepFor undoes what is off.
+func (m *moves) stepFor(off pair) pair {
+	determinant := m[0][0]*m[1][1] - m[0][1]*m[1][0]
+	if math.Abs(determinant) < 1e-3 { // what was learnt contradicts itself
+		*m = newMoves()
+		determinant = m[0][0] * m[1][1]
+	}
+	return pair{(m[0][1]*off[1] - m[1][1]*off[0]) / determinant, (m[1][0]*off[0] - m[0][0]*off[1]) / determinant}
 }
 
 // speed is by how much the twin must be slower, in ln, so that an objective's tail is what a run measured. It is found between -0.5 and
