@@ -24,7 +24,7 @@ func TestPublishingThatFailsFailsNoVerb(t *testing.T) {
 	must.Do(t, os.Mkdir(filepath.Join(r.dir, "tidemark.published"), 0o700))
 	// The disk has room for one snapshot and not for the next one beside it. It is seen by this shell alone.
 	script := exec.Command("sh", "-c", `
-		mount -t tmpfs -o size=30m none tidemark.published || { echo no mount; exit 0; }
+		mount -t tmpfs -o size=16m none tidemark.published || { echo no mount; exit 0; }
 		sources() { tidemark sql --csv "select string_agg(name, ' ' order by name) as names from raw.sources" "$@" 2>"$said"; }
 		said=/dev/null
 		tidemark ingest t0.csv 2>&1 | grep 'published for readers'
@@ -34,7 +34,7 @@ func TestPublishingThatFailsFailsNoVerb(t *testing.T) {
 		mount -o remount,ro tidemark.published
 		tidemark ingest t2.csv 2>readonly; echo "read-only: $?"
 		sources --warehouse tidemark.published/latest.duckdb --publish off
-		mount -o remount,rw,size=90m tidemark.published
+		mount -o remount,rw,size=60m tidemark.published
 		sources
 		sources --warehouse tidemark.published/latest.duckdb --publish off`)
 	script.Dir = r.dir
