@@ -271,7 +271,7 @@ func (j *JSONStream) skipText() error {
 const MaxResultBytes = 16 << 20
 
 // Value reads a value of any kind as strict JSON: Python's Infinity, and what no
-// float64 holds, as "inf", and NaN as null.
+// float64 holds, as "inf" or "-inf", and NaN as null.
 func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, error) {
 	c, err := j.Next()
 	switch {
@@ -308,7 +308,10 @@ func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, er
 		return append(into, `"inf"`...), nil
 	case !json.Valid(text):
 		return nil, ErrNotJSON
-	case bytes.ContainsAny(text, "eE") && text[0]-'0' <= 9 && !ParseNumber(string(text)).Known:
+	case bytes.ContainsAny(text, "eE") && (text[0] == '-' || text[0]-'0' <= 9) && !ParseNumber(string(text)).Known:
+		if text[0] == '-' {
+			return append(into, `"-inf"`...), nil
+		}
 		return append(into, `"inf"`...), nil
 	}
 	return append(into, text...), nil

@@ -31,6 +31,14 @@ func ParseNumber(text string) Number {
 	return Number{value, true}
 }
 
+// StrictNumber reads a number as JSON writes it; anything else, such as 007 or a date, is unknown.
+func StrictNumber(text string) Number {
+	if text == "" || text[0] != '-' && text[0]-'0' > 9 || !json.Valid([]byte(text)) {
+		return Number{}
+	}
+	return ParseNumber(text)
+}
+
 // Times is the number in another unit; nil where it is unknown.
 func (m Number) Times(factor float64) *float64 {
 	if !m.Known {

@@ -26,7 +26,7 @@ import (
 const MaxTreeBytes = 8 << 20
 
 // Object is a JSON or YAML object: maps, lists, float64, bool and string. A number
-// that is not finite is "", which OddNumber tells of.
+// that is not finite is "", which OddNumber tells of; "inf" in what JSONStream.Value read.
 type Object map[string]any
 
 // Tree is the document as an object.
@@ -198,9 +198,7 @@ func (o Object) Number(keys ...string) Number {
 	case float64:
 		return Number{value, true}
 	case string:
-		if value != "" && (value[0] == '-' || value[0]-'0' <= 9) {
-			return ParseNumber(value)
-		}
+		return StrictNumber(value)
 	}
 	return Number{}
 }

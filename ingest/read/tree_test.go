@@ -49,13 +49,15 @@ func sound(t *testing.T, value any, depth int) {
 // Versions of a tool write one value in several ways, and leave it out.
 func TestObject(t *testing.T) {
 	var o Object
-	if err := o.UnmarshalJSON([]byte(`{"n": "8", "v": "0.10", "w": 0.2, "inf": 1e999, "name": " a ", "path": "/home/me/model",
+	if err := o.UnmarshalJSON([]byte(`{"n": "8", "v": "0.10", "w": 0.2, "inf": 1e999, "name": " a ", "path": "/home/me/model", "day": "2024_11_29", "id": "007",
 		"list": [{"n": 1}, 2], "in": {"deep": {"n": 3}}, "no": null, "is": true}`)); err != nil {
 		t.Fatal(err)
 	}
 	for what, is := range map[string][2]any{
 		"a number in quotes":             {o.Number("n"), Number{8, true}},
 		"a setting in quotes":            {o.Scalar("n"), 8.0},
+		"a day is no number":             {o.Scalar("day"), "2024_11_29"},
+		"an id is no number":             {o.Scalar("id"), "007"},
 		"a version is not cut":           {o.Version("v"), "0.10"},
 		"a version that is a number":     {o.Version("w"), "0.2"},
 		"no finite number":               {o.Number("inf"), Number{}},
@@ -84,5 +86,12 @@ func TestWithoutNaN(t *testing.T) {
 	got := string(WithoutNaN([]byte(`{"a":NaN,"b":[-Infinity,Infinity],"c":"NaN Infinity \"NaN","d":1}`)))
 	if want := `{"a":"" ,"b":[""       ,""      ],"c":"NaN Infinity \"NaN","d":1}`; got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+func TestANumberThatNoFloatHoldsIsNone(t *testing.T) {
+	got, err := NewJSONStream(strings.NewReader(`[1e400, -1e400, 1e-400, -2]`)).Value(nil, 0)
+	if want := `["inf","-inf",1e-400,-2]`; string(got) != want || err != nil {
+		t.Errorf("got %s (%v), want %s", got, err, want)
 	}
 }

@@ -166,7 +166,7 @@ func aiperfFigures(out *read.Rows, metrics read.Object) (figures []Figure) {
 	return figures
 }
 
-// aiperfPoint reads the counts and times of a run. Failed requests are not in
+// aiperfRun reads the counts and times of a run. Failed requests are not in
 // request_count.
 func aiperfRun(o read.Object, metrics read.Object) Point {
 	scalar := func(name string) *float64 { return metrics.Object(name).Float("avg") }

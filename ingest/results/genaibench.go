@@ -60,8 +60,8 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 		return hint.Errorf("not a whole genai-bench report").Hint("it is cut or broken; take it from its source again")
 	}
 	if report.Aggregated == nil {
-		return hint.Errorf("genai-bench's metadata alone: no result in it").
-			Hint("take in the files next to it; it is read with them").Mark(read.ErrUnknownFormat)
+		return hint.Errorf("no object aggregated_metrics in it, as in genai-bench's metadata").
+			Hint("take in the files next to metadata; it is read with them").Mark(read.ErrUnknownFormat)
 	}
 	unit := "s"
 	if report.TimeUnit == "ms" {

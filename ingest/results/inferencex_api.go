@@ -40,10 +40,13 @@ func (c *inferenceXConfigs) of(o read.Object, out *read.Rows) read.Object {
 		c.isRead = true
 		const longest = 32 << 20
 		c.byID = map[string]json.RawMessage{}
-		_ = read.EachElement(bytes.NewReader(c.beside.Beside("configs.json", longest)), longest, func(_ int64, text json.RawMessage) error {
+		err := read.EachElement(bytes.NewReader(c.beside.Beside("configs.json", longest)), longest, func(_ int64, text json.RawMessage) error {
 			c.byID[read.ObjectOf(read.TreeOfPart(text)).Version("id")] = text
 			return nil
 		})
+		if err != nil { // half a file of deployments is none
+			clear(c.byID)
+		}
 	}
 	config := read.ObjectOf(read.TreeOfPart(c.byID[o.Version("config_id")]))
 	if config == nil {

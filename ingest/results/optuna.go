@@ -286,7 +286,7 @@ func trialOfSheet(s *read.Sheet) trial {
 
 // cellValue is a number, a boolean or a word.
 func cellValue(text string) any {
-	if m := read.ParseNumber(text); m.Known {
+	if m := read.StrictNumber(text); m.Known {
 		return m.Value
 	}
 	switch text {

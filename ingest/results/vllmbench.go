@@ -92,7 +92,7 @@ func vllmPoint(o read.Object, out *read.Rows, point int32, tool string) Point {
 	return row
 }
 
-// engine is the server that the client was told about. "openai" may be any.
+// vllmEngine is the server that the client was told about. "openai" may be any.
 func vllmEngine(o read.Object) *string {
 	backend := cmp.Or(o.Word("backend"), o.Word("endpoint_type"))
 	if backend == nil {
@@ -106,7 +106,7 @@ func vllmEngine(o read.Object) *string {
 	return nil
 }
 
-// load is how requests were sent. A request_rate of "inf" sends all at once, or as
+// vllmLoad is how requests were sent. A request_rate of "inf" sends all at once, or as
 // many as max_concurrency allows.
 func vllmLoad(o read.Object) *string {
 	var load string
@@ -232,7 +232,7 @@ func pairOf(value any) (first, second float64, isPair bool) {
 // listedPercentiles holds pairs of a percentile and its value.
 var listedPercentiles = lazy.Regexp(`^percentiles_(\w{1,60})_ms$`)
 
-// settings are all other keys: how it was measured. Names of models and tokenizers
+// vllmSettings are all other keys: how it was measured. Names of models and tokenizers
 // lose the folders before them.
 func vllmSettings(o read.Object, out *read.Rows, used []string) *string {
 	kept := map[string]any{}

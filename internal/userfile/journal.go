@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,9 @@ import (
 
 	"tidemark/internal/hint"
 )
+
+// ErrForeign is the error of a file that holds something else than a journal.
+var ErrForeign = errors.New("not a journal of this program")
 
 // Journal is a growing file of JSON lines, each on disk before the next thing is done: after a kill at any instant it never claims too much.
 type Journal struct {
@@ -34,8 +36,8 @@ func OpenJournal(path, aside string) (j *Journal, lines [][]byte, err error) {
 	}
 	text, err := io.ReadAll(file)
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if isCut := len(whole) < len(text); err == nil && isCut && len(whole) == 0 && text[0] != '{' {
-		err = &fs.PathError{Op: "open", Path: path, Err: unreadable("not a journal of this program")}
+	if isCut := len(whole) < len(text); err == nil && isCut && len(whole) == 0 && !begins(text) {
+		err = ErrForeign
 	}
 	if err != nil {
 		file.Close()
@@ -47,6 +49,12 @@ func OpenJournal(path, aside string) (j *Journal, lines [][]byte, err error) {
 	return &Journal{file, int64(len(whole)), len(whole) < len(text)}, lines, nil
 }
 
+// begins says that a text is the beginning of a journal's first line, as far as it goes.
+func begins(text []byte) bool {
+	const first = `{"schema":"`
+	return bytes.HasPrefix(text, []byte(first)) || strings.HasPrefix(first, string(text))
+}
+
 // Owner is whose a journal is: the first line has it.
 type Owner struct {
 	Schema string `json:"schema,omitempty"`
@@ -55,7 +63,8 @@ type Owner struct {
 }
 
 // GoOn opens a verb's journal as OpenJournal does and gives each line to take, which refuses what is none. isNew: the first line is the caller's
-// to write. With isFresh the journal that is there is kept beside the new one, under the time. Another owner's journal is refused, unless nothing was done in it. name is what the owner's file calls itself.
+// to write. With isFresh the journal that is there is kept beside the new one, under the time. Another owner's journal is refused, unless nothing
+// was done in it. name is what the owner's file calls itself.
 func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string, of Owner, take func(n int, line Line) bool) (j *Journal, isNew bool, err error) {
 	aside := ""
 	if isFresh {
@@ -64,6 +73,9 @@ func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string,
 	j, lines, err := OpenJournal(path, aside)
 	if errors.Is(err, ErrBusy) {
 		return nil, false, hint.Errorf("%s: %s: another process goes on with it", verb, path).Hint("wait for it")
+	}
+	if errors.Is(err, ErrForeign) {
+		return nil, false, foreign(verb, path, 1)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", verb, err)
@@ -80,7 +92,7 @@ func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string,
 			err = hint.Misuse("%s: %s: the file, its SLO, its traffic or the seed has changed since this journal was started", verb, path).
 				Hint("give it another name than %q, or start over with --restart, which keeps the old journal beside the new one", name)
 		case !isLine || !take(n, line):
-			err = hint.Errorf("%s: %s: line %d: not a line of this verb's journal", verb, path, n+1).Hint("--restart begins again and keeps it beside the new one")
+			err = foreign(verb, path, n+1)
 		}
 		if err != nil {
 			j.Close()
@@ -88,6 +100,10 @@ func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string,
 		}
 	}
 	return j, len(lines) == 0, nil
+}
+
+func foreign(verb, path string, line int) error {
+	return hint.Errorf("%s: %s: line %d: not a line of this verb's journal", verb, path, line).Hint("--restart begins again and keeps it beside the new one")
 }
 
 // Add writes a line and waits until it is on disk.

@@ -23,7 +23,7 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	}
 	j, _ := open("")
 	for _, line := range []string{"first", "second"} {
-		must.Do(t, j.Add(map[string]string{"line": line}))
+		must.Do(t, j.Add(map[string]string{"schema": line}))
 	}
 	if _, _, err := OpenJournal(path, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second process: %v", err)
@@ -54,12 +54,14 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 
 // A file of somebody's, of one line without an end, was taken for a journal whose first line a kill had cut, and written over.
 func TestAFileOfAnotherKindIsNoJournal(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notes.jsonl")
-	must.Do(t, os.WriteFile(path, []byte("my notes"), 0o600))
-	if _, _, err := OpenJournal(path, ""); !errors.Is(err, ErrUnreadable) {
-		t.Errorf("got %v", err)
+	for _, notes := range []string{"my notes", `{"mine":1}`} {
+		path := filepath.Join(t.TempDir(), "notes.jsonl")
+		must.Do(t, os.WriteFile(path, []byte(notes), 0o600))
+		if _, _, err := OpenJournal(path, ""); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: got %v, want that it is foreign", notes, err)
+		}
+		holds(t, path, notes)
 	}
-	holds(t, path, "my notes")
 }
 
 func TestStartingOverKeepsTheJournalUnderTheTime(t *testing.T) {

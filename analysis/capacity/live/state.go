@@ -32,6 +32,9 @@ func OpenState(path string, header any, isFresh bool) (s *State, events []capaci
 	if errors.Is(err, userfile.ErrBusy) {
 		return nil, nil, hint.Errorf("capacity: %s: another process goes on with this search", path).Hint("wait for it, or ask another question: another --seed is one")
 	}
+	if errors.Is(err, userfile.ErrForeign) {
+		return nil, nil, damaged(path, 1, errNoState)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("capacity: %w", err)
 	}
@@ -43,14 +46,20 @@ func OpenState(path string, header any, isFresh bool) (s *State, events []capaci
 		case bytes.HasPrefix(line, []byte(`{"schema":"tidemark.capacity/`)):
 			err = json.Unmarshal(line, header)
 		default:
-			err = errors.New("not the state of a search")
+			err = errNoState
 		}
 		if err != nil {
 			file.Close()
-			return nil, nil, hint.Errorf("capacity: %s: line %d: %w", path, n+1, err).Hint("--fresh begins again and keeps the damaged file beside it")
+			return nil, nil, damaged(path, n+1, err)
 		}
 	}
 	return &State{path, header, file, len(lines) == 0}, events, nil
+}
+
+var errNoState = errors.New("not the state of a search")
+
+func damaged(path string, line int, err error) error {
+	return hint.Errorf("capacity: %s: line %d: %w", path, line, err).Hint("--fresh begins again and keeps the damaged file beside it")
 }
 
 // Write appends an event with its instant; what is written stays after a power cut.
