@@ -147,7 +147,7 @@ func TestPartsOfResults(t *testing.T) {
 	for file, word := range map[string]string{
 		"llmperf/small-8b_550_150_individual_responses.json":    "_summary.json",
 		"evalscope/benchmark_percentile.json":                   "benchmark_summary.json",
-		"genai-bench/experiment_metadata.json":                  "metadata alone",
+		"genai-bench/experiment_metadata.json":                  "no object aggregated_metrics",
 		"locust/run_failures.csv":                               "no measurement",
 		"aiperf-search/phases/storm/profile_export_aiperf.json": "one phase of a run",
 	} {
