@@ -191,17 +191,22 @@ func create(path string) (isNew bool, err error) {
 	return true, nil
 }
 
+// Format is that of a new warehouse, for "attach". With small blocks, hundreds of small tables take a third of the room and are written sooner;
+// DuckDB 1.2 and later read it, and open it in two thirds of the time of the default format.
+const Format = "(storage_version 'v1.2.0', block_size 65536)"
+
 // fill makes an empty warehouse, or an empty database where the program contains
 // none.
 func fill(path string) error {
 	if content := emptyFile(); content != nil {
 		return os.WriteFile(path, content, 0o666)
 	}
-	db, err := connect(path, ReadWrite)
+	db, err := connect(Memory, ReadWrite)
 	if err != nil {
 		return err
 	}
-	return errors.Join(db.Ping(), db.Close())
+	_, err = db.Exec("attach " + quoted(path) + " as made " + Format + "; detach made")
+	return errors.Join(err, db.Close())
 }
 
 // checkPath refuses what DuckDB would refuse in its own words or, worse, would

@@ -54,10 +54,6 @@ func write() error {
 	return nil
 }
 
-// format is that of a user's warehouse. With small blocks, hundreds of small tables take a third of the room and are written sooner; DuckDB 1.2
-// and later read it, and open it in two thirds of the time of the default format, which 1.0 reads.
-const format = "(storage_version 'v1.2.0', block_size 65536)"
-
 // copied is the content of a file that has been copied once: the first one is
 // a quarter larger, because of the tables that stood in for views while they were made.
 func copied(open func(context.Context, string) (*warehouse.Warehouse, error)) ([]byte, error) {
@@ -71,7 +67,7 @@ func copied(open func(context.Context, string) (*warehouse.Warehouse, error)) ([
 		return nil, err
 	}
 	path := filepath.Join(folder, "copy.duckdb")
-	_, err = w.DB().Exec(fmt.Sprintf("attach '%s' as packed %s; copy from database first to packed; detach packed", path, format))
+	_, err = w.DB().Exec(fmt.Sprintf("attach '%s' as packed %s; copy from database first to packed; detach packed", path, warehouse.Format))
 	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, err
 	}
