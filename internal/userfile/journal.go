@@ -21,7 +21,7 @@ var ErrForeign = errors.New("not a journal of this program")
 type Journal struct {
 	*Growing
 	end   int64 // of the last whole line
-	isCut bool  // something follows that a kill has cut
+	isCut bool  // something follows that a kill or a full disk has cut
 }
 
 // OpenJournal opens or makes the journal at path and returns its whole lines. A last line without its end was cut by a kill; the next line
@@ -106,7 +106,7 @@ func foreign(verb, path string, line int) error {
 	return hint.Errorf("%s: %s: line %d: not a line of this verb's journal", verb, path, line).Hint("--restart begins again and keeps it beside the new one")
 }
 
-// Add writes a line and waits until it is on disk.
+// Add writes a line and waits until it is on disk. Of a line for which that failed, nothing stays once another is added.
 func (j *Journal) Add(line any) error {
 	if j.isCut {
 		if err := j.Truncate(j.end); err != nil {
@@ -118,8 +118,15 @@ func (j *Journal) Add(line any) error {
 	if err != nil {
 		return err
 	}
-	if _, err := j.Write(append(text, '\n')); err != nil {
+	text = append(text, '\n')
+	if _, err := j.Write(text); err != nil {
+		j.isCut = true
 		return err
 	}
-	return j.Sync()
+	if err := j.Sync(); err != nil {
+		j.isCut = true
+		return err
+	}
+	j.end += int64(len(text))
+	return nil
 }

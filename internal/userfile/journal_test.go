@@ -52,7 +52,27 @@ func TestAJournalGoesOnAfterAKillAtAnyByte(t *testing.T) {
 	holds(t, aside, string(text)+"\"next\"\n")
 }
 
-// A file of somebody's, of one line without an end, was taken for a journal whose first line a kill had cut, and written over.
+// A disk that is full in the middle of a line costs that line alone.
+func TestAJournalGoesOnAfterALineThatFailed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	j, _, err := OpenJournal(path, "")
+	must.Do(t, err)
+	defer j.Close()
+	must.Do(t, j.Add("first"))
+	file := j.File
+	j.File = must.Get(os.Open(path))(t) // which cannot be written
+	if err := j.Add("failed"); err == nil {
+		t.Error("no error")
+	}
+	j.File.Close()
+	must.Get(file.WriteString(`"fai`))(t)
+	j.File = file
+	must.Do(t, j.Add("next"))
+	must.Do(t, j.Add("last"))
+	holds(t, path, "\"first\"\n\"next\"\n\"last\"\n")
+}
+
+// One line without an end looks like a journal whose first line was cut by a kill. A user's own file of that kind is not written over.
 func TestAFileOfAnotherKindIsNoJournal(t *testing.T) {
 	for _, notes := range []string{"my notes", `{"mine":1}`} {
 		path := filepath.Join(t.TempDir(), "notes.jsonl")
