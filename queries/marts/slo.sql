@@ -19,7 +19,7 @@
 -- run_id             the replay
 -- objective          1-based place in the SLO
 -- slo_name           what the user called the SLO
--- metric             as staging.slo_objectives has it
+-- metric             'ttft', 'ttft_from_due', 'tpot', 'e2e', 'e2e_from_due', 'itl' or 'failure_ratio'
 -- percentile         99 for p99; null for a ratio
 -- class              requests that it is about; null: all
 -- at_most            the bound: seconds, or a share
