@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,30 +26,34 @@ var columnsOfTools = map[string]map[string]string{
 	"optuna/trials.csv":   {"maximize": "values_throughput"},
 }
 
+// partsOfTools are taken in with another file, or refused.
+var partsOfTools = []string{
+	"agentperf/sessions_per_turn.json", "aiperf-search/phases/baseline_traffic/profile_export_aiperf.json",
+	"aiperf-search/phases/storm/profile_export_aiperf.json", "aiperf-search/phases/warmup/profile_export_aiperf.json", "blis/generated.csv",
+	"blis/trace.yaml", "evalscope/benchmark_args.json", "evalscope/benchmark_percentile.json", "genai-bench/experiment_metadata.json",
+	"inference-perf/config.yaml", "llmperf/small-8b_550_150_individual_responses.json", "locust/run_failures.csv",
+}
+
 // Each small file of another tool comes in as the file next to it says: its format, then points,
 // figures with their units as they stand, requests, rejects.
 func TestToolsFixtures(t *testing.T) {
 	const folder = "../fixtures/tools"
-	wanted, others := map[string]bool{}, map[string]string{}
+	const write = "TIDEMARK_WRITE_WANTED=1 go test -tags duckdb_arrow ./ingest -run TestToolsFixtures"
+	var files []string
 	must.Do(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		file, _ := filepath.Rel(folder, path)
-		tool, _, isInside := strings.Cut(filepath.ToSlash(file), "/")
-		if base, isWanted := strings.CutSuffix(filepath.ToSlash(file), ".want.txt"); isWanted {
-			wanted[base], wanted[tool] = true, true
-		} else if isInside && !entry.IsDir() {
-			others[tool] = filepath.ToSlash(file)
+		if file = filepath.ToSlash(file); err == nil && !entry.IsDir() && strings.Contains(file, "/") && !strings.HasSuffix(file, ".want.txt") {
+			files = append(files, file)
 		}
 		return err
 	}))
-	const write = "TIDEMARK_WRITE_WANTED=1 go test -tags duckdb_arrow ./ingest -run TestToolsFixtures"
-	for tool, file := range others {
-		if !wanted[tool] {
-			t.Errorf("nothing says what comes of fixtures/tools/%s: make an empty %s.want.txt next to it, run %s, and check each figure of it", file, path.Base(file), write)
+	for _, file := range files {
+		if slices.Contains(partsOfTools, file) {
+			continue
 		}
-	}
-	for file := range wanted {
-		if !strings.Contains(file, "/") {
-			continue // a tool
+		if _, err := os.Stat(filepath.Join(folder, file+".want.txt")); err != nil {
+			t.Errorf("nothing says what comes of fixtures/tools/%s: make an empty %s.want.txt next to it, run %s, and check each figure of it; or it is one of partsOfTools", file, path.Base(file), write)
+			continue
 		}
 		t.Run(file, func(t *testing.T) {
 			w := open(t)
@@ -147,7 +152,7 @@ func TestPartsOfResults(t *testing.T) {
 	for file, word := range map[string]string{
 		"llmperf/small-8b_550_150_individual_responses.json":    "_summary.json",
 		"evalscope/benchmark_percentile.json":                   "benchmark_summary.json",
-		"genai-bench/experiment_metadata.json":                  "no object aggregated_metrics",
+		"genai-bench/experiment_metadata.json":                  "aggregated_metrics is missing",
 		"locust/run_failures.csv":                               "no measurement",
 		"aiperf-search/phases/storm/profile_export_aiperf.json": "one phase of a run",
 	} {

@@ -60,7 +60,7 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 		return hint.Errorf("not a whole genai-bench report").Hint("it is cut or broken; take it from its source again")
 	}
 	if report.Aggregated == nil {
-		return hint.Errorf("no object aggregated_metrics in it, as in genai-bench's metadata").
+		return hint.Errorf("aggregated_metrics is missing or no object; genai-bench's metadata has none").
 			Hint("take in the files next to metadata; it is read with them").Mark(read.ErrUnknownFormat)
 	}
 	unit := "s"
