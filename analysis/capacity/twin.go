@@ -154,23 +154,25 @@ func (t *twin) fit(runs []*Run, shift Shift) (Shift, error) {
 	const rounds, most = 8, 0.2
 	clip := func(x float64) float64 { return max(-most, min(most, x)) }
 	moves := newMoves()
-	best, off := shift, pair{math.Inf(1), math.Inf(1)} // off: how much slower the runs are than the twin at the best shift, in ln
+	best, least := shift, math.Inf(1)
+	var step, before pair
 	for range rounds {
-		got, isAny, err := t.off(runs, shift)
+		off, isAny, err := t.off(runs, shift)
 		if err != nil || !isAny {
 			return best, err
 		}
-		moves.learn(pair{shift.Decode - best.Decode, shift.Prefill - best.Prefill}, got.less(off))
-		if got.size() < off.size() {
-			best, off = shift, got
+		if off.size() < least {
+			best, least = shift, off.size()
 		}
-		if off.size() < 0.003 {
+		if least < 0.003 {
 			break
 		}
-		step := moves.stepFor(off)
-		shift = best
-		shift.Decode += clip(step[0])
-		shift.Prefill += clip(step[1])
+		moves.learn(step, off.less(before))
+		step = moves.stepFor(off)
+		step = pair{clip(step[0]), clip(step[1])}
+		shift.Decode += step[0]
+		shift.Prefill += step[1]
+		before = off
 	}
 	return best, nil
 }
@@ -201,14 +203,17 @@ type pair [2]float64
 
 func (a pair) less(b pair) pair { return pair{a[0] - b[0], a[1] - b[1]} }
 
-// size is the larger of the two.
-func (a pair) size() float64 { return max(math.Abs(a[0]), math.Abs(a[1])) }
+// size is how far the shift is from the right one where the server is far from its limit.
+func (a pair) size() float64 { return math.Hypot(a[0], ttftMoves*a[1]) }
+
+// ttftMoves is the shift of prefill that makes a median TTFT 1 longer, in ln, far from the limit.
+const ttftMoves = 0.6
 
 // moves is by how much being off changes with a shift of decoding and of prefill: rows are of what is off.
 type moves [2]pair
 
 // newMoves begins with what holds far from the limit: a median TPOT moves as far as the steps do, a median TTFT farther than prefill.
-func newMoves() moves { return moves{{-1, 0}, {0, -1 / 0.6}} }
+func newMoves() moves { return moves{{-1, 0}, {0, -1 / ttftMoves}} }
 
 // learn corrects what is known by what a step of shifts did.
 func (m *moves) learn(step, did pair) {
