@@ -112,7 +112,10 @@ func (c Command) launch(known func(Identity) error) (*Process, error) {
 	if err != nil {
 		err = fmt.Errorf("server: %w", err)
 	}
-	return p, errors.Join(err, open.Close())
+	if closed := open.Close(); !errors.Is(closed, os.ErrClosed) { // of a server that has ended already, Wait has closed it
+		err = errors.Join(err, closed)
+	}
+	return p, err
 }
 
 // awaitReady asks until the server answers, its process ends, or its time is over.
