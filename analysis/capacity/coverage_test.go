@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,43 +60,49 @@ const scoreHeader = "searches | answers | right % | within 10 % | bias % | RMSE 
 // fewestAnswers are enough for a share of them to mean something.
 const fewestAnswers = 5
 
-// TestCoverage searches the capacity of each server many times.
+// TestCoverage searches the capacity of each server many times; of as many servers at a time as there are cores.
 func TestCoverage(t *testing.T) {
 	var five, ten, bisected, iso score
-	for _, s := range servers() {
-		t.Run(s.name, func(t *testing.T) {
-			began := time.Now()
-			truth, binding := s.truth(t, 150_000)
-			t.Logf("%s: truth %.4f by %s, %v", s.name, math.Exp(truth), s.slo[binding], time.Since(began).Round(time.Second))
-			var a, b, c, d score
-			for i := range s.searches() {
-				s.searchOnce(t, uint64(i), truth, &a, &b)
-				if i < 6 {
-					q := s.question(t, uint64(i))
-					ln, low, high, minutes := bisect(t, q, s.server(q, uint64(i)), 0.05)
-					c.searches++
-					c.add(ln, low, high, truth, minutes)
-					ln, low, high = isotonic(t, q, s.server(q, uint64(i)))
-					d.searches++
-					d.add(ln, low, high, truth, 20)
+	var joining sync.Mutex
+	t.Run("servers", func(t *testing.T) {
+		for _, s := range servers() {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				truth, binding := s.truth(t, 150_000)
+				t.Logf("%s: truth %.4f by %s, %v", s.name, math.Exp(truth), s.slo[binding], time.Since(began).Round(time.Second))
+				var a, b, c, d score
+				for i := range s.searches() {
+					s.searchOnce(t, uint64(i), truth, &a, &b)
+					if i < 6 {
+						q := s.question(t, uint64(i))
+						ln, low, high, minutes := bisect(t, q, s.server(q, uint64(i)), 0.05)
+						c.searches++
+						c.add(ln, low, high, truth, minutes)
+						ln, low, high = isotonic(t, q, s.server(q, uint64(i)))
+						d.searches++
+						d.add(ln, low, high, truth, 20)
+					}
 				}
-			}
-			t.Logf("| %s, to 5 %% | %v |", s.name, &a)
-			t.Logf("| %s, to 10 %% | %v |", s.name, &b)
-			t.Logf("| %s, bisection | %v |", s.name, &c)
-			t.Logf("| %s, isotonic | %v |  in %v", s.name, &d, time.Since(began).Round(time.Second))
-			five.join(a)
-			ten.join(b)
-			bisected.join(c)
-			iso.join(d)
-			if a.given < fewestAnswers {
-				a = b // 30 minutes do not give 5 %: the server is judged by what they do give
-			}
-			if float64(a.right) < 0.8*float64(a.given) || a.given < fewestAnswers {
-				t.Errorf("%s: %d of %d intervals hold the truth, want 80 %%", s.name, a.right, a.given)
-			}
-		})
-	}
+				t.Logf("| %s, to 5 %% | %v |", s.name, &a)
+				t.Logf("| %s, to 10 %% | %v |", s.name, &b)
+				t.Logf("| %s, bisection | %v |", s.name, &c)
+				t.Logf("| %s, isotonic | %v |  in %v", s.name, &d, time.Since(began).Round(time.Second))
+				joining.Lock()
+				defer joining.Unlock()
+				five.join(a)
+				ten.join(b)
+				bisected.join(c)
+				iso.join(d)
+				if a.given < fewestAnswers {
+					a = b // 30 minutes do not give 5 %: the server is judged by what they do give
+				}
+				if float64(a.right) < 0.8*float64(a.given) || a.given < fewestAnswers {
+					t.Errorf("%s: %d of %d intervals hold the truth, want 80 %%", s.name, a.right, a.given)
+				}
+			})
+		}
+	})
 	t.Logf("| | %s |", scoreHeader)
 	t.Logf("| twin to 5 %% | %v |", &five)
 	t.Logf("| twin to 10 %% | %v |", &ten)
