@@ -42,6 +42,14 @@ type deployed struct {
 // readUncalibrated reads as if nothing had been calibrated before. It deletes all calibrations in a transaction, refreshes what depends on
 // them, reads, and always rolls back, so that other connections never see the deletion.
 func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibrated, err error) {
+	err = warehouse.Sparingly(ctx, db, func(ctx context.Context) error {
+		c, err = readUncalibratedOnce(ctx, db, runs)
+		return err
+	})
+	return c, err
+}
+
+func readUncalibratedOnce(ctx context.Context, db *sql.DB, runs []string) (c calibrated, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return c, err

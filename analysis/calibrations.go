@@ -18,6 +18,10 @@ import (
 // Keep writes a calibration into the warehouse, where every later prediction for its deployment finds it, and gives it a number. Constants that
 // kept their value are not written. A later calibration of the same deployment comes before an earlier one, but both stay.
 func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
+	return warehouse.Sparingly(ctx, db, func(ctx context.Context) error { return c.keep(ctx, db) })
+}
+
+func (c *Calibration) keep(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)

@@ -167,7 +167,17 @@ func fillScratch(ctx context.Context, w *warehouse.Warehouse, path string, fill 
 			return err
 		}
 	}
-	return warehouse.RefreshWithin(ctx, conn, asked...)
+	return warehouse.Sparingly(ctx, w.DB(), func(ctx context.Context) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // after a commit this does nothing
+		if err := warehouse.RefreshWithin(ctx, tx, asked...); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
 }
 
 // copyRows copies the rows of a raw table that fulfil a condition.

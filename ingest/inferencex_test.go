@@ -31,6 +31,28 @@ func TestInferenceXAPIInTheMarts(t *testing.T) {
 		"0 8    0.6|1     1.5|2 8    0.85|3 4 252 249 0.9 0.85|4 8    0.5")
 }
 
+// Two ids that are one float64 made two deployments one.
+func TestInferenceXIDsAreExact(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"benchmark_results.json": `[
+{"config_id":9007199254740992,"benchmark_type":"single_turn","conc":1,"metrics":{"median_ttft":0.1}},
+{"config_id":9007199254740993,"benchmark_type":"single_turn","conc":2,"metrics":{"median_ttft":0.2}},
+{"config_id":"9007199254740995","benchmark_type":"single_turn","conc":3,"metrics":{"median_ttft":0.3}},
+{"config_id":3.0,"benchmark_type":"single_turn","conc":4,"metrics":{"median_ttft":0.4}}]`,
+		"configs.json": `[
+{"id":9007199254740992,"hardware":"even"},
+{"id":9007199254740993,"hardware":"odd"},
+{"id":9007199254740995,"hardware":"text"},
+{"id":3,"hardware":"small"}]`,
+	} {
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	w := open(t)
+	load(t, w, filepath.Join(folder, "benchmark_results.json"), ingest.Options{})
+	answers(t, w, "select max_concurrency, hardware from raw.points order by max_concurrency", "1 even|2 odd|3 text|4 small")
+}
+
 // A dump without its configs.json keeps the figures and says what is not known.
 func TestInferenceXDumpAlone(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join("..", "fixtures", "results", "inferencex-dump", "benchmark_results.json")))(t)

@@ -127,6 +127,16 @@ func TreeOfPart(raw json.RawMessage) any {
 	return plainTree(value, 0)
 }
 
+// IDOfPart is TreeOfPart of an id, whose digits stay as they are where float64 would round them: 9007199254740993 is not 9007199254740992.
+func IDOfPart(raw json.RawMessage) any {
+	const exactBelow = 1 << 53
+	value := TreeOfPart(raw)
+	if number, isNumber := value.(float64); isNumber && math.Abs(number) >= exactBelow {
+		return string(raw)
+	}
+	return value
+}
+
 // ObjectOf is the value if it is an object; else nil, which has no keys.
 func ObjectOf(value any) Object {
 	if object, is := value.(Object); is {

@@ -41,7 +41,11 @@ func (c *inferenceXConfigs) of(o read.Object, out *read.Rows) read.Object {
 		const longest = 32 << 20
 		c.byID = map[string]json.RawMessage{}
 		err := read.EachElement(bytes.NewReader(c.beside.Beside("configs.json", longest)), longest, func(_ int64, text json.RawMessage) error {
-			c.byID[read.ObjectOf(read.TreeOfPart(text)).Version("id")] = text
+			var config struct {
+				ID json.RawMessage `json:"id"`
+			}
+			_ = json.Unmarshal(text, &config) // what is no object has no id
+			c.byID[read.Object{"id": read.IDOfPart(config.ID)}.Version("id")] = text
 			return nil
 		})
 		if err != nil { // half a file of deployments is none

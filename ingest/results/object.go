@@ -75,7 +75,9 @@ func readObject(j *read.JSONStream, o read.Object, r *requestArrays) error {
 			return hint.Errorf("a result with more than %d MB apart from its requests", read.MaxTreeBytes>>20).
 				Hint("check where the file came from")
 		}
-		o[key] = read.TreeOfPart(value)
+		if o[key] = read.TreeOfPart(value); key == "config_id" {
+			o[key] = read.IDOfPart(value)
+		}
 		return nil
 	})
 }

@@ -86,7 +86,7 @@ func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string,
 		isLine := json.Unmarshal(text, &owner) == nil && json.Unmarshal(text, &line) == nil && (n > 0 || owner.Schema == of.Schema)
 		switch {
 		case n == 0 && isLine && owner != of && len(lines) == 1:
-			j.end, j.isCut = 0, true
+			j.Replace()
 			return j, true, nil
 		case n == 0 && isLine && owner != of:
 			err = hint.Misuse("%s: %s: the file, its SLO, its traffic or the seed has changed since this journal was started", verb, path).
@@ -105,6 +105,9 @@ func GoOn[Line any](verb, path string, isFresh bool, now time.Time, name string,
 func foreign(verb, path string, line int) error {
 	return hint.Errorf("%s: %s: line %d: not a line of this verb's journal", verb, path, line).Hint("--restart begins again and keeps it beside the new one")
 }
+
+// Replace makes the next line take the place of all that are there.
+func (j *Journal) Replace() { j.end, j.isCut = 0, true }
 
 // Add writes a line and waits until it is on disk. Of a line for which that failed, nothing stays once another is added.
 func (j *Journal) Add(line any) error {

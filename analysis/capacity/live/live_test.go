@@ -1,12 +1,14 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -230,6 +232,36 @@ func TestStateOfASearch(t *testing.T) {
 	must.Do(t, os.WriteFile(garbage, []byte("not a state"), 0o600))
 	if _, _, err := OpenState(garbage, &header, false); err == nil {
 		t.Error("garbage is a state")
+	}
+}
+
+// The file of another search was gone on with under its header, and a rehearsal replaced it.
+func TestOnlyTheSearchesOwnFileIsGoneOnWithOrReplaced(t *testing.T) {
+	type asked map[string]string
+	path := filepath.Join(t.TempDir(), "x.capacity.jsonl")
+	own, other := asked{"schema": "tidemark.capacity/1", "search_id": "x"}, asked{"schema": "tidemark.capacity/1", "search_id": "y"}
+	s, _, err := OpenState(path, &own, false)
+	must.Do(t, err)
+	must.Do(t, s.Write(capacity.Event{Kind: "run", Question: "first"}))
+	must.Do(t, s.Write(capacity.Event{Kind: "answer", Question: "first"}))
+	s.Close()
+	was := must.Get(os.ReadFile(path))(t)
+	if _, _, err := OpenState(path, &other, false); err == nil || !strings.Contains(err.Error(), `line 1: another search, "x"`) {
+		t.Errorf("a file of another search: %v", err)
+	}
+	if is := must.Get(os.ReadFile(path))(t); !bytes.Equal(is, was) || other["search_id"] != "y" {
+		t.Errorf("the file is %s, the header %v", is, other)
+	}
+	s, _, err = OpenState(path, &own, false)
+	must.Do(t, err)
+	s.Replace()
+	must.Do(t, s.Write(capacity.Event{Kind: "answer", Question: "second"}))
+	s.Close()
+	s, events, err := OpenState(path, &own, false)
+	must.Do(t, err)
+	s.Close()
+	if len(events) != 1 || events[0].Question != "second" {
+		t.Errorf("%+v", events)
 	}
 }
 

@@ -22,7 +22,7 @@ type State struct {
 }
 
 // OpenState opens or makes the file and returns the events in it. A last line that was cut by a kill is passed over; any other damage is an
-// error. With isFresh an earlier file is kept beside the new one, under its name and the time.
+// error, as is the file of another search than the header's. With isFresh an earlier file is kept beside the new one, under its name and the time.
 func OpenState(path string, header any, isFresh bool) (s *State, events []capacity.Event, err error) {
 	aside := ""
 	if isFresh {
@@ -44,7 +44,7 @@ func OpenState(path string, header any, isFresh bool) (s *State, events []capaci
 		case n > 0:
 			err = json.Unmarshal(line, &events[n-1])
 		case bytes.HasPrefix(line, []byte(`{"schema":"tidemark.capacity/`)):
-			err = json.Unmarshal(line, header)
+			err = readHeader(line, header)
 		default:
 			err = errNoState
 		}
@@ -56,10 +56,32 @@ func OpenState(path string, header any, isFresh bool) (s *State, events []capaci
 	return &State{path, header, file, len(lines) == 0}, events, nil
 }
 
+// readHeader takes the header of a file, where it is of the same search.
+func readHeader(line []byte, header any) error {
+	type named struct {
+		SearchID string `json:"search_id"`
+	}
+	var asked, found named
+	text, err := json.Marshal(header)
+	if err := errors.Join(err, json.Unmarshal(text, &asked), json.Unmarshal(line, &found)); err != nil {
+		return err
+	}
+	if found != asked {
+		return fmt.Errorf("another search, %q", found.SearchID)
+	}
+	return json.Unmarshal(line, header)
+}
+
 var errNoState = errors.New("not the state of a search")
 
 func damaged(path string, line int, err error) error {
-	return hint.Errorf("capacity: %s: line %d: %w", path, line, err).Hint("--fresh begins again and keeps the damaged file beside it")
+	return hint.Errorf("capacity: %s: line %d: %w", path, line, err).Hint("move the file away, and the same command begins again")
+}
+
+// Replace makes the next event the first of the file, in the place of what is there.
+func (s *State) Replace() {
+	s.file.Replace()
+	s.isNew = true
 }
 
 // Write appends an event with its instant; what is written stays after a power cut.

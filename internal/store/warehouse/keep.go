@@ -256,8 +256,8 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 		return err
 	}
 	defer limitMemory(ctx, requests)()
-	if requests < fewRequests && samples < fewSamples && !hasSteps {
-		restore, err := planSoon(ctx, db)
+	if s, is := ctx.Value(sparingKey{}).(sparing); is && requests < fewRequests && samples < fewSamples && !hasSteps {
+		restore, err := planSoon(ctx, s.db)
 		if err != nil {
 			return err
 		}
@@ -280,17 +280,11 @@ const forMany = "common_subexpressions,common_subplan,column_lifetime,compressed
 const allOptimizers = "reset disabled_optimizers"
 
 // planSoon leaves out, until restore is called, what DuckDB's planner does for many rows: looking for expressions, subplans and keys that could be
-// computed once or held narrower. That is a sixth of taking a small run in. None of it decides in which order rows are added up.
-func planSoon(ctx context.Context, db Querier) (restore func(), err error) {
-	restore = func() {
-		ctx := context.WithoutCancel(ctx)
-		_, err := db.ExecContext(ctx, allOptimizers)
-		if s, is := ctx.Value(sparingKey{}).(sparing); is && err != nil { // the transaction has failed
-			_, _ = s.db.ExecContext(ctx, allOptimizers)
-		}
-	}
+// computed once or held narrower. That is a sixth of taking a small run in. None of it decides in which order rows are added up. The setting is
+// the whole database's: it goes through another connection than the transaction's, which may have failed when restore is called.
+func planSoon(ctx context.Context, db *sql.DB) (restore func(), err error) {
 	_, err = db.ExecContext(ctx, "set disabled_optimizers = '"+forMany+"'")
-	return restore, err
+	return func() { _, _ = db.ExecContext(context.WithoutCancel(ctx), allOptimizers) }, err
 }
 
 // insert fills the wanted kept tables, whose rows must have been narrowed. A held relation that one of them reads is a temporary table from

@@ -60,6 +60,41 @@ func TestTooLittleMemoryLosesNoRun(t *testing.T) {
 	}
 }
 
+// The setting is the whole database's, and a transaction that has failed takes no statement: optimisers stayed off until the process ended.
+func TestARefreshThatFailsLeavesTheOptimizersOn(t *testing.T) {
+	ctx := context.Background()
+	w := must.Get(Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite))(t)
+	defer w.Close()
+	off := func() (names string) {
+		t.Helper()
+		must.Do(t, w.DB().QueryRow("select current_setting('disabled_optimizers')").Scan(&names))
+		return names
+	}
+	fail := func(ctx context.Context) error {
+		tx := must.Get(w.DB().BeginTx(ctx, nil))(t)
+		defer tx.Rollback()
+		for _, statement := range []string{
+			`insert into raw.runs values ('r', 1, '{"run_id": "r", "status": "done", "started_at": "2026-11-01T00:00:00Z"}')`,
+			"create or replace table warehouse.kept (run_id varchar check (run_id <> 'r'), catalogue varchar, computed_at timestamptz)", // which is seen too late
+		} {
+			must.Get(tx.Exec(statement))(t)
+		}
+		err := RefreshWithin(ctx, tx)
+		if err == nil {
+			t.Error("the refresh did not fail")
+		}
+		return err
+	}
+	for name, refresh := range map[string]func() error{
+		"by itself": func() error { return fail(ctx) },
+		"sparingly": func() error { return Sparingly(ctx, w.DB(), fail) },
+	} {
+		if err := refresh(); off() != "" {
+			t.Errorf("%s: %v; off afterwards: %q", name, err, off())
+		}
+	}
+}
+
 // What a killed process has left next to the warehouse is gone after the next opening for writing, and nothing else.
 func TestIntermediateResultsOfAKilledProcessAreRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.duckdb")

@@ -99,18 +99,18 @@ func (f *capacityFlags) run() error {
 	if err != nil {
 		return err
 	}
-	if s.isLive() && !f.isDry {
-		state, events, err := live.OpenState(s.path, &s.header, f.isFresh)
+	if !f.isDry {
+		answer, err := s.goOn()
 		if err != nil {
 			return err
 		}
-		defer state.Close()
-		s.state = state
-		if answer := live.Answered(events); answer != nil {
+		defer s.state.Close()
+		if answer != nil {
 			f.Tell("this search has its answer already, in %s; --fresh searches again", s.path)
 			return s.finish(*answer)
 		}
-		s.earlier = live.Resumable(events, s.question.MaxLatenessS)
+	}
+	if s.isLive() && !f.isDry {
 		tellFaults(&s.Call, s.Runs)
 	}
 	if s.question.Twin.StepTime == nil {
@@ -158,6 +158,26 @@ func (f *capacityFlags) run() error {
 		return err
 	}
 	return s.finish(answer)
+}
+
+// goOn opens the file of the search. A live one goes on from there, and has its answer where it has ended; a rehearsal begins again, and its
+// answer may replace only an earlier one of the same question.
+func (s *search) goOn() (*capacity.Answer, error) {
+	header := &s.header
+	if !s.isLive() {
+		header = &analysis.AskedCapacity{SearchID: s.id}
+	}
+	state, events, err := live.OpenState(s.path, header, s.isFresh)
+	if err != nil {
+		return nil, err
+	}
+	s.state = state
+	if !s.isLive() {
+		state.Header = &s.header
+		return nil, nil
+	}
+	s.earlier = live.Resumable(events, s.question.MaxLatenessS)
+	return live.Answered(events), nil
 }
 
 // rehearse is the answer of the model alone. at is when it was given before; nil: it is new.

@@ -36,7 +36,7 @@ type search struct {
 	window      capacity.Window
 	header      analysis.AskedCapacity
 	path        string      // of the state file
-	state       *live.State // nil without a server
+	state       *live.State // nil of a dry run
 	server      *live.Server
 	plan        plan.Header
 	named       deployment.Deployment

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -127,17 +126,10 @@ func before(ctx context.Context, c *kit.Call, program string, scale float64) err
 	return nil
 }
 
-// writeRehearsed writes the file of a search without a server: the answer replaces the earlier one.
+// writeRehearsed writes the file of a search without a server: the answer replaces the earlier one of the same question.
 func (s *search) writeRehearsed(answer capacity.Answer) error {
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("capacity: %w", err)
-	}
-	state, _, err := live.OpenState(s.path, &s.header, false)
-	if err != nil {
-		return err
-	}
-	defer state.Close()
-	return state.Write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
+	s.state.Replace()
+	return s.state.Write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
 }
 
 // takeIn keeps the search in the warehouse, where there is one.
