@@ -27,7 +27,6 @@ var InferencePerf = read.Format{
 	Name:  "inference-perf",
 	Sees:  seesInferencePerf,
 	Read:  readInferencePerf,
-	Kind:  "results",
 	Wants: `a JSON or YAML object with "load_summary", "successes" and "failures" (inference-perf's lifecycle metrics)`,
 }
 
@@ -72,7 +71,7 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 		delete(failures, "by_label")
 	}
 	for _, part := range []string{"load_summary", "successes", "failures", "retries"} {
-		leaves(out, row.Point, part, report[part], inferencePerfWords)
+		leaves(out, part, report[part], inferencePerfWords)
 	}
 	return nil
 }
@@ -147,7 +146,6 @@ var InferencePerfRequests = read.Format{
 		return read.If(h.ElementHas("start_time", "end_time", "request", "info"), "a list of inference-perf requests with start_time, end_time, request and info")
 	},
 	Read:  readInferencePerfRequests,
-	Kind:  "results",
 	Wants: `a JSON array of objects with "start_time", "end_time", "request" and "info" (inference-perf's per_request_lifecycle_metrics)`,
 }
 
