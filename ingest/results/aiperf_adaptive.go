@@ -70,12 +70,7 @@ func aiperfWindow(out *read.Rows, nth int, variable string, window read.Object) 
 	}
 	row.loadOf(variable, number("candidate_value"))
 	flat := map[string]any{"control." + variable: read.Finite(number("candidate_value"))}
-	if accepted, isBool := window.At("accepted").(bool); isBool {
-		flat["accepted"] = accepted
-	}
-	if cancelled := number("cancelled"); cancelled.Known {
-		flat["cancelled"] = cancelled.Value
-	}
+	keep(flat, window, "accepted", "cancelled")
 	row.Settings = read.Settings(flat)
 	out.Add(row)
 	addFigure(out, "window.throughput_rps", "value", "requests/s", number("throughput_rps"))
@@ -98,10 +93,8 @@ func aiperfAdaptiveBoundary(out *read.Rows, variable string, summary read.Object
 	row := Point{Tool: "aiperf", Label: new("boundary")}
 	row.loadOf(variable, boundary)
 	flat := map[string]any{"status": summary.Text("status"), "stop_reason": summary.Text("completed_reason")}
-	for _, key := range []string{"sustain_duration_seconds", "sustain_windows", "sustain_passed_windows", "schema_version"} {
-		if value := number(key); value.Known {
-			flat[key] = value.Value
-		}
+	for _, from := range []read.Object{summary.Object("result"), summary} {
+		keep(flat, from, "sustain_duration_seconds", "sustain_windows", "sustain_passed_windows", "schema_version")
 	}
 	flat[aiperfBound(summary.Object("sla"))] = read.Finite(summary.Number("sla", "bound"))
 	row.Settings = read.Settings(flat)

@@ -82,11 +82,7 @@ func aiperfPhase(d *read.Document, out *read.Rows, phase read.Object) (row Point
 	if end.Known && start.Known {
 		kept["phase_s"] = (end.Value - start.Value) / 1e9
 	}
-	for _, key := range []string{"phase_index", "profiling_index", "was_cancelled"} {
-		if value := phase.At(key); value != nil {
-			kept[key] = value
-		}
-	}
+	keep(kept, phase, "phase_index", "profiling_index", "was_cancelled")
 	row.Settings = read.Settings(kept)
 	return row, figures, ""
 }

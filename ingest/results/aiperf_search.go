@@ -60,11 +60,7 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 		flat := aiperfSearchSettings(history, goals)
 		row := Point{Tool: "aiperf", Label: new("iteration " + strconv.FormatInt(*number.Count(), 10))}
 		row.varied(flat, iteration.Object("variation_values"))
-		for _, key := range []string{"feasible", "non_monotonic_warning"} {
-			if said, isBool := iteration.At(key).(bool); isBool {
-				flat[key] = said
-			}
-		}
+		keep(flat, iteration, "feasible", "non_monotonic_warning")
 		flat["is_searches_choice"] = slices.Contains(chosen, number.Value)
 		row.Settings = read.Settings(flat)
 		out.Add(row)
@@ -133,11 +129,7 @@ func aiperfSearchSettings(history read.Object, goals []aiperfGoal) map[string]an
 	for _, goal := range goals {
 		flat["objective."+goal.metric] = strings.ToLower(goal.direction)
 	}
-	for _, key := range []string{"max_iterations", "n_initial_points", "random_seed"} {
-		if number := config.Number(key); number.Known {
-			flat[key] = number.Value
-		}
-	}
+	keep(flat, config, "max_iterations", "n_initial_points", "random_seed")
 	for _, bound := range config.Objects("sla_filters") {
 		flat[aiperfBound(bound)] = read.Finite(bound.Number("threshold"))
 	}

@@ -69,34 +69,26 @@ func unitFor(statistic, unit string) string {
 	return unit
 }
 
-// leaves turns every number of a tree into a figure. words gives the path to a
-// number its name and unit; a key that is a statistic of a distribution (p99 in
-// ttft.p99) is not part of that path.
-func leaves(out *read.Rows, key string, node any, words func(way []string) (name, unit string)) {
-	leavesAt(out, []string{key}, node, words)
+// eachNumber walks down to every number of a tree and calls use with the object that it
+// stands in, the keys on the way to that, and its own. The depth is bounded because a file
+// can be made to nest without end.
+func eachNumber(way []string, node read.Object, use func(of read.Object, way []string, key string)) {
+	const deepest = 10
+	for _, key := range read.SortedKeys(node) {
+		if _, isNumber := node[key].(float64); isNumber {
+			use(node, way, key)
+		} else if len(way) < deepest {
+			eachNumber(append(way[:len(way):len(way)], key), node.Object(key), use)
+		}
+	}
 }
 
-// leavesAt walks down one level. The depth is bounded because a file can be made to
-// nest without end.
-func leavesAt(out *read.Rows, way []string, node any, words func([]string) (string, string)) {
-	const deepest = 10
-	object := read.ObjectOf(node)
-	if object == nil || len(way) > deepest {
-		return
-	}
-	isDistribution := object.Number("mean").Known || object.Number("p50").Known
-	for _, key := range read.SortedKeys(object) {
-		value, isNumber := object[key].(float64)
-		if !isNumber {
-			leavesAt(out, append(way[:len(way):len(way)], key), object[key], words)
-			continue
+// keep puts the numbers, truth values and words of these keys into a point's settings.
+func keep(flat map[string]any, from read.Object, keys ...string) {
+	for _, key := range keys {
+		if value := from.Scalar(key); value != nil {
+			flat[key] = value
 		}
-		is, at := statistic(key), way
-		if is == "" || !isDistribution {
-			is, at = "value", append(way[:len(way):len(way)], key)
-		}
-		name, unit := words(at)
-		addFigure(out, name, is, unitFor(is, unit), read.Number{Value: value, Known: true})
 	}
 }
 

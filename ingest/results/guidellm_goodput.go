@@ -53,11 +53,7 @@ func (r *guideReport) goodput(out *read.Rows) error {
 		return nil
 	}
 	flat := map[string]any{"stop_reason": string(s.Stopped), "profile": "goodput"}
-	for _, key := range []string{"target_attainment", "tolerance", "confidence"} {
-		if asked := r.Config.Number("spec", "profile", key); asked.Known {
-			flat[key] = asked.Value
-		}
-	}
+	keep(flat, r.Config.Object("spec", "profile"), "target_attainment", "tolerance", "confidence")
 	s.warn(out)
 	out.Add(Point{
 		Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), Label: new("goodput search"),

@@ -71,7 +71,14 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 		delete(failures, "by_label")
 	}
 	for _, part := range []string{"load_summary", "successes", "failures", "retries"} {
-		leaves(out, part, report[part], inferencePerfWords)
+		eachNumber([]string{part}, report.Object(part), func(of read.Object, way []string, key string) {
+			is := statistic(key)
+			if isDistribution := of.Number("mean").Known || of.Number("p50").Known; is == "" || !isDistribution {
+				is, way = "value", append(way, key)
+			}
+			name, unit := inferencePerfWords(way)
+			addFigure(out, name, is, unitFor(is, unit), of.Number(key))
+		})
 	}
 	return nil
 }

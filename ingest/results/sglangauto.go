@@ -66,11 +66,7 @@ func sglangTrial(o read.Object, out *read.Rows) (Point, []Figure) {
 	row.RequestRatePerS, row.MaxConcurrency = o.Float("requested_qps"), cmp.Or(o.Count("max_concurrency"), row.MaxConcurrency)
 	row.Load = cmp.Or(row.openLoad(), row.Load)
 	read.Flatten(flat, "flags", o.Object("server_flags"))
-	for _, key := range []string{"stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned"} {
-		if value := o.Scalar(key); value != nil {
-			flat[key] = value
-		}
-	}
+	keep(flat, o, "stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned")
 	flat["state"] = "complete"
 	if len(figures) == 0 {
 		flat["state"] = "failed"
