@@ -89,9 +89,9 @@ const isKVByArithmetic = `d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
     )`
 
 // readDeployed reads the deployments of runs. It leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
-func readDeployed(ctx context.Context, from warehouse.Asker, runs []string) (all []deployed, err error) {
+func readDeployed(ctx context.Context, from warehouse.Asker, runs []string) ([]deployed, error) {
 	list, args := theseRuns(runs)
-	err = each(ctx, from, `
+	return warehouse.All(ctx, from, `
 select
     d.run_id,
     d.gpu,
@@ -111,14 +111,10 @@ from staging.deployments as d
 inner join staging.runs on runs.run_id = d.run_id
 cross join lateral macros.models_named(runs.catalog_model) as models
 where d.run_id in `+list+`
-order by d.run_id`, args, func(scan func(...any) error) error {
-		var d deployed
-		err := scan(&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize,
-			&d.ExpertParallelSize, &d.DataParallelSize, &d.EngineVersion, &d.Compute, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic)
-		all = append(all, d)
-		return err
+order by d.run_id`, args, func(d *deployed) []any {
+		return []any{&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize,
+			&d.ExpertParallelSize, &d.DataParallelSize, &d.EngineVersion, &d.Compute, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic}
 	})
-	return all, err
 }
 
 // sameDeployment is an error unless all runs are on one deployment, because constants belong to a GPU, model, format and engine version.

@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/stat"
+	"tidemark/internal/store/warehouse"
 )
 
 // Two runs side by side. marts.run_differences says in which settings they differ and whether they may be compared, marts.run_pairs has the
@@ -103,18 +104,12 @@ func (c *Comparison) pair(ctx context.Context, db *sql.DB) error {
 	if len(c.Before) != len(c.After) || len(c.Before) < 2 {
 		return nil
 	}
-	draws := map[string]string{}
-	err := each(ctx, db, `
+	draws, err := warehouse.Pairs[string, string](ctx, db, `
 select
     run_id,
     coalesce(plan_fingerprint, run_id) || case when count(distinct coalesce(series_id, run_id)) over () = 1 then ' ' || series_repeat else '' end
 from staging.runs
-where list_contains(string_split(?, ','), run_id)`, []any{list(slices.Concat(c.Before, c.After))}, func(scan func(...any) error) error {
-		var run, draw string
-		err := scan(&run, &draw)
-		draws[run] = draw
-		return err
-	})
+where list_contains(string_split(?, ','), run_id)`, list(slices.Concat(c.Before, c.After)))
 	byDraw := func(a, b string) int { return strings.Compare(draws[a], draws[b]) }
 	before, after := slices.SortedFunc(slices.Values(c.Before), byDraw), slices.SortedFunc(slices.Values(c.After), byDraw)
 	for i := range before {

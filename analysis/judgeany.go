@@ -195,8 +195,7 @@ func judgedSubjects(ctx context.Context, db *sql.DB, name string) ([]judgedSubje
 	if runs > 0 {
 		return []judgedSubject{{name: name, runID: name}}, nil
 	}
-	var subjects []judgedSubject
-	err := each(ctx, db, `
+	subjects, err := warehouse.All(ctx, db, `
 select
     points.source_name || '#' || points.point,
     points.tool,
@@ -209,11 +208,8 @@ inner join staging.result_requests
     and result_requests.point = points.point
 where $1 in (points.source_name, points.source_name || '#' || points.point)
 group by all
-order by points.point`, []any{name}, func(scan func(...any) error) error {
-		var s judgedSubject
-		err := scan(&s.name, &s.tool, &s.sourceID, &s.point, &s.hasDue)
-		subjects = append(subjects, s)
-		return err
+order by points.point`, []any{name}, func(s *judgedSubject) []any {
+		return []any{&s.name, &s.tool, &s.sourceID, &s.point, &s.hasDue}
 	})
 	if err != nil || len(subjects) > 0 {
 		return subjects, err

@@ -202,8 +202,8 @@ func (l *fileLoad) row(ctx context.Context, out *read.Rows, p folderPart) (keep 
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%s is left out: %v", p.name, err))
 		return false, nil
 	}
-	out.FirstPoint, out.Label = int32(out.Counts["points"]), strings.TrimSuffix(p.name, ".json")
-	defer func() { out.FirstPoint, out.Label = 0, "" }()
+	out.Label = strings.TrimSuffix(p.name, ".json")
+	defer func() { out.Label = "" }()
 	if err := f.ReadInto(l.partDocument(p), out); err != nil {
 		return false, err
 	}

@@ -96,26 +96,20 @@ func checkTrials(ctx context.Context, db *sql.DB, c Configuration, points []poin
 	if len(points) == 0 || points[0].tool != optuna {
 		return nil
 	}
-	says := map[string]bool{}
-	err := warehouse.Each(ctx, db, `
+	says, err := warehouse.Values[string](ctx, db, `
 select distinct case when quantity = 'requests_per_s' then quantity else regexp_replace(quantity, '_s$', '') || ' ' || statistic end
 from staging.figures
 where quantity is not null
-    and source_id in (select source_id from staging.points where source_name = ?)`, []any{points[0].source}, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		says[name] = true
-		return err
-	})
+    and source_id in (select source_id from staging.points where source_name = ?)`, points[0].source)
 	if err != nil {
 		return err
 	}
 	missing := ""
-	if !says["requests_per_s"] {
+	if !slices.Contains(says, "requests_per_s") {
 		missing = "a rate of requests"
 	}
 	for _, o := range slo.Objectives {
-		if name := fmt.Sprintf("%s p%g", o.Metric, o.Percentile); o.Metric != metric.FailureRatio && !says[name] {
+		if name := fmt.Sprintf("%s p%g", o.Metric, o.Percentile); o.Metric != metric.FailureRatio && !slices.Contains(says, name) {
 			missing = cmp.Or(missing, o.String())
 		}
 	}
@@ -206,13 +200,7 @@ func (p *point) judge(slo analysis.SLO, figures map[string]*float64) {
 
 // sourcesOf are the results that patterns name, each once, in the order of the patterns.
 func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []string, err error) {
-	var known []string
-	err = warehouse.Each(ctx, db, "select distinct source_name from staging.points order by source_name", nil, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		known = append(known, name)
-		return err
-	})
+	known, err := warehouse.Values[string](ctx, db, "select distinct source_name from staging.points order by source_name")
 	if err != nil {
 		return nil, err
 	}
@@ -232,8 +220,7 @@ func sourcesOf(ctx context.Context, db *sql.DB, c Configuration) (chosen []strin
 
 // figuresOf are latencies of one measurement by metric and percentile, such as "tpot p99", seconds: by our definition where the tool has it.
 func figuresOf(ctx context.Context, db *sql.DB, p point) (map[string]*float64, error) {
-	figures := map[string]*float64{}
-	err := warehouse.Each(ctx, db, `
+	return warehouse.Pairs[string, *float64](ctx, db, `
 with requests as (
     select
         result_requests.ttft_s,
@@ -303,12 +290,5 @@ select
 from computed
 full join printed
     on printed.metric = computed.metric
-    and printed.statistic = computed.statistic`, []any{p.source, p.place}, func(scan func(...any) error) error {
-		var name string
-		var value *float64
-		err := scan(&name, &value)
-		figures[name] = value
-		return err
-	})
-	return figures, err
+    and printed.statistic = computed.statistic`, p.source, p.place)
 }

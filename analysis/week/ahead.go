@@ -6,7 +6,6 @@ import (
 
 	"tidemark/analysis/week/forecast"
 	"tidemark/analysis/week/service"
-	"tidemark/internal/maybe"
 	"tidemark/internal/store/warehouse"
 )
 
@@ -19,7 +18,7 @@ func (m *maker) fillForecast() error {
 		for _, h := range w.hours {
 			if !h.IsMissing {
 				one.Hours = append(one.Hours, forecast.Hour{
-					OfWeek: 24*h.Day + h.HourOfDay, PeakRatePerS: *h.PeakRatePerS, Requests: float64(*h.Requests), Tokens: float64(maybe.Or(h.InputTokens, 0) + maybe.Or(h.OutputTokens, 0)),
+					OfWeek: 24*h.Day + h.HourOfDay, PeakRatePerS: *h.PeakRatePerS, Requests: float64(*h.Requests),
 				})
 			}
 		}
@@ -37,7 +36,7 @@ func (m *maker) fillForecast() error {
 	}
 	into := &m.report.Forecast
 	*into = Forecast{Why: f.Why, Method: f.Method, Weeks: f.Weeks, Error: f.Error, NaiveError: f.NaiveError,
-		NextReplicaWeek: f.NextReplica, EarliestReplica: f.EarliestReplica, HoldsUntilWeeks: f.HoldsWeeks}
+		Needs: f.Needs, NextReplicaWeek: f.NextReplica, EarliestReplica: f.EarliestReplica, HoldsUntilWeeks: f.HoldsWeeks, Month: f.Month}
 	for _, p := range f.History {
 		into.History = append(into.History, ForecastWeek{Week: p.Week, Monday: p.Monday, Peak: p.Value})
 	}
@@ -47,12 +46,6 @@ func (m *maker) fillForecast() error {
 	into.Ahead, into.Naive = bands(f.Ahead), bands(f.Naive)
 	into.GrowthRatio, into.LowGrowth, into.HighGrowth = &f.Growth, &f.LowGrowth, &f.HighGrowth
 	into.RequestsAhead, into.PeakAhead, into.NaivePeakAhead = first(bands(f.Requests)), first(into.Ahead), first(into.Naive)
-	for _, n := range f.Needs {
-		into.Needs = append(into.Needs, ForecastNeeds(n))
-	}
-	if c := f.Month; c != nil {
-		into.Month = &ForecastCheck{MadeAfter: c.MadeAfter, Forecast: c.Forecast, Low: c.Low, High: c.High, Came: c.Came}
-	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -193,13 +194,7 @@ func (g grid) candidates(prices map[string]Price) (all []candidate) {
 			formats = append(formats, other)
 		}
 	}
-	for _, gpu := range slices.Sorted(func(yield func(string) bool) {
-		for gpu := range prices {
-			if !yield(gpu) {
-				return
-			}
-		}
-	}) {
+	for _, gpu := range slices.Sorted(maps.Keys(prices)) {
 		for _, degree := range degrees {
 			for _, format := range formats {
 				d := g.today

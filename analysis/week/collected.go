@@ -56,12 +56,12 @@ type marks struct {
 	ofHours map[int64]string
 }
 
-func (m *maker) marksOf(id int64) (*marks, error) {
-	all := &marks{ofHours: map[int64]string{}}
+func (m *maker) marksOf(id int64) (all *marks, err error) {
+	all = &marks{}
 	if err := m.conn.QueryRowContext(m.ctx, "select coalesce(string_agg(distinct name, ' ' order by name), '') from raw.metrics where source_id = ?", id).Scan(&all.names); err != nil {
 		return nil, err
 	}
-	err := warehouse.Each(m.ctx, m.conn, `with seen as (
+	all.ofHours, err = warehouse.Pairs[int64, string](m.ctx, m.conn, `with seen as (
 	select epoch_ns(sources.origin_at) + metrics.at_ns as at_ns, metrics.name, metrics.labels, metrics.value
 	from raw.metrics
 	inner join raw.sources on sources.source_id = metrics.source_id
@@ -70,15 +70,7 @@ func (m *maker) marksOf(id int64) (*marks, error) {
 
 select at_ns // 3_600_000_000_000 as hour, concat(count(*), ' ', sum(hash(at_ns, name, labels, value)))
 from seen
-group by hour`, []any{id}, func(scan func(...any) error) error {
-		var hour int64
-		var mark string
-		if err := scan(&hour, &mark); err != nil {
-			return err
-		}
-		all.ofHours[hour] = mark
-		return nil
-	})
+group by hour`, id)
 	return all, err
 }
 

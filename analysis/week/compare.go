@@ -43,8 +43,8 @@ const (
 	draws = 400
 	// stretchHours are drawn together: neighbouring hours are alike.
 	stretchHours = 3
-	// leastDays for an interval: two days do not tell how days differ.
-	leastDays = 3
+	// fewestDays for an interval: two days do not tell how days differ.
+	fewestDays = 3
 	compareZ  = 1.6448536
 )
 
@@ -136,7 +136,7 @@ func newComparison(this, last Side) *comparison {
 		}
 		c.days[len(c.days)-1] = append(c.days[len(c.days)-1], i)
 	}
-	if len(c.days) >= leastDays {
+	if len(c.days) >= fewestDays {
 		c.drawnDays, c.drawnHours = c.draw(math.MaxInt), c.draw(stretchHours)
 	}
 	return c
@@ -407,16 +407,13 @@ func (c *comparison) quantile(name string, percent int, now, before counted) Qua
 	return out
 }
 
-// leastOfP99 requests for a p99.
-const leastOfP99 = 100
-
 // exactly is a quantile of all pairs: the shortest length that so many are not longer than.
 func (l *counted) exactly(share float64) *float64 {
 	total := int64(0)
 	for _, one := range l.exact {
 		total += one.Requests
 	}
-	if total == 0 || share > 0.95 && total < leastOfP99 {
+	if total == 0 || share > 0.95 && total < fewestForP99 {
 		return nil
 	}
 	sum := int64(0)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/analysis/week/forecast"
 )
 
 // sound is a week of ten hours of 2 replicas of 2 GPUs at $3, measured last week, in which nothing is to be done: each hour needs both. It paid 40 GPU-hours, $120.
@@ -101,11 +103,11 @@ func TestRecommendations(t *testing.T) {
 		}, "measure", RuleMeasure, 0, "Measure what a replica handles before you buy (tidemark capacity, half an hour of load): 2 replicas are enough by the model, and 4 are needed if"},
 		{"two weeks ahead, and an order takes six", func(r *Report) {
 			r.LeadUntil = "2026-W53"
-			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2026-W49"}}
+			r.Forecast.Needs = []forecast.Need{{Replicas: 3, Week: "2026-W49"}}
 		}, "buy", RuleBuy, 0, "Order 1 replica (2 H100) now: by the forecast 2 replicas will be too few from 30 November on, and what is ordered now serves from 28 December on."},
 		{"far ahead", func(r *Report) {
 			r.LeadUntil = "2026-W53"
-			r.Forecast.Needs = []ForecastNeeds{{Replicas: 3, Week: "2027-W01"}}
+			r.Forecast.Needs = []forecast.Need{{Replicas: 3, Week: "2027-W01"}}
 		}, "nothing", RuleNothing, 0, ""},
 
 		{"no rate keeps the SLO, and another GPU would", func(r *Report) {

@@ -17,9 +17,6 @@ import (
 // Hours are compared with the same local hour of the weeks before, which have similar loads, so that an error of the model cancels; only what
 // the error depends on the load remains. Days are the blocks: hours of one day are alike, days are not.
 
-// fewestDays with hours in both are needed for an interval.
-const fewestDays = 3
-
 // studentT is the 95th percentile of Student's t with 2 to 6 degrees of freedom: for 90 % intervals of the mean of 3 to 7 days.
 var studentT = [...]float64{2.920, 2.353, 2.132, 2.015, 1.943}
 

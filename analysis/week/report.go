@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week/fleet"
+	"tidemark/analysis/week/forecast"
 )
 
 // Report is everything that the page of one service and one week shows. The warehouse keeps it as one JSON document
@@ -403,10 +404,10 @@ type Forecast struct {
 	GrowthRatio     *float64        `json:"growth_ratio"` // of the weekly peak, a week
 	LowGrowth       *float64        `json:"low_growth_ratio"`
 	HighGrowth      *float64        `json:"high_growth_ratio"`
-	Needs           []ForecastNeeds `json:"needs"` // when each further replica is needed
+	Needs           []forecast.Need `json:"needs"` // when each further replica is needed
 	Error           *float64        `json:"error"` // of the back-test one to four weeks ahead, mean of |ln|
 	NaiveError      *float64        `json:"naive_error"`
-	Month           *ForecastCheck  `json:"month"` // how good last month's forecast of this week was
+	Month           *forecast.Check `json:"month"` // how good last month's forecast of this week was
 	RequestsAhead   *ForecastWeek   `json:"requests_ahead"`
 	PeakAhead       *ForecastWeek   `json:"peak_ahead"`
 	NaivePeakAhead  *ForecastWeek   `json:"naive_peak_ahead"`
@@ -422,22 +423,6 @@ type ForecastWeek struct {
 	Peak   float64  `json:"peak_rate_per_s"`
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
-}
-
-// ForecastNeeds says when a number of replicas is needed first.
-type ForecastNeeds struct {
-	Replicas int    `json:"replicas"`
-	Week     string `json:"week"`     // by the centre; empty: not within a year
-	Earliest string `json:"earliest"` // by the upper edge of the band
-}
-
-// ForecastCheck compares an old forecast with what came.
-type ForecastCheck struct {
-	MadeAfter string  `json:"made_after"` // the last week that it knew
-	Forecast  float64 `json:"forecast"`
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
-	Came      float64 `json:"came"`
 }
 
 // Run is a replay of the week.

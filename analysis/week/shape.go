@@ -74,10 +74,7 @@ func quantiles(this, before demand) []Quantile {
 		{Name: "p99 output_tokens", This: this.Output.P99, Before: before.Output.P99},
 	}
 	for i, q := range all {
-		if q.This != nil && q.Before != nil && *q.Before > 0 {
-			ratio := *q.This / *q.Before - 1
-			all[i].Ratio = &ratio
-		}
+		all[i].Ratio = ratioOf(q.This, q.Before)
 	}
 	return all
 }

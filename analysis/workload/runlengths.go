@@ -19,7 +19,7 @@ func LengthsOfRun(ctx context.Context, db *sql.DB, runID string) (l profile.Leng
 	if err := db.QueryRowContext(ctx, "select count(*) > 0 from staging.runs where run_id = ?", runID).Scan(&isRun); err != nil || !isRun {
 		return l, isRun, err
 	}
-	err = warehouse.Each(ctx, db, `
+	l.Pairs, err = warehouse.All(ctx, db, `
 select
     coalesce(input_tokens_reported, input_tokens)::bigint as input,
     coalesce(output_tokens_reported, received_tokens, output_tokens)::bigint as output,
@@ -33,12 +33,7 @@ group by
     output
 order by
     input,
-    output`, []any{runID}, func(scan func(...any) error) error {
-		var pair profile.Pair
-		err := scan(&pair.Input, &pair.Output, &pair.Count)
-		l.Pairs = append(l.Pairs, pair)
-		return err
-	})
+    output`, []any{runID}, func(pair *profile.Pair) []any { return []any{&pair.Input, &pair.Output, &pair.Count} })
 	if err == nil && len(l.Pairs) == 0 {
 		err = errors.New("no request of it succeeded")
 	}

@@ -21,7 +21,6 @@ var AIPerfServerMetrics = read.Format{
 	},
 	Read:  readAIPerfServer,
 	Wants: "lines with endpoint_url, timestamp_ns, metrics",
-	Kind:  "metrics",
 }
 
 // AIPerfGPUTelemetry reads gpu_telemetry_export.jsonl: a look at one GPU per line.
@@ -34,7 +33,6 @@ var AIPerfGPUTelemetry = read.Format{
 	},
 	Read:  readAIPerfGPU,
 	Wants: "lines with timestamp_ns, gpu_uuid, telemetry_data",
-	Kind:  "metrics",
 }
 
 // aiperfScrape is one look at one server.

@@ -15,7 +15,6 @@ var EngineCSV = read.Format{
 	Sees:  seesEngineCSV,
 	Read:  readEngineCSV,
 	Wants: `the columns "time [s]" and vLLM's metrics (num_requests_running, ...)`,
-	Kind:  "metrics",
 }
 
 // engineColumns are names by which such a table is recognised; all its other

@@ -22,7 +22,6 @@ var FPM = read.Format{
 	Name:  "fpm",
 	Sees:  seesFPM,
 	Read:  readFPM,
-	Kind:  "metrics",
 	Wants: `JSON lines with "schema": "dynamo.fpm.trace.v1", or with "wall_time" and "scheduled_requests"`,
 }
 

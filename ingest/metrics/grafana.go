@@ -21,7 +21,6 @@ var Grafana = read.Format{
 	Sees:    seesGrafana,
 	Read:    readGrafana,
 	Wants:   `the columns "Time" and one per series`,
-	Kind:    "metrics",
 	IsGuess: true,
 }
 

@@ -18,7 +18,6 @@ var InferencePerfPrometheus = read.Format{
 	Sees:  seesInferencePerfMetrics,
 	Read:  readInferencePerfMetrics,
 	Wants: `"load_summary" and "successes" with queue_len and kv_cache_usage_percentage`,
-	Kind:  "metrics",
 }
 
 // seesInferencePerfMetrics asks for two figures that only Prometheus has.

@@ -21,7 +21,6 @@ var NvidiaSMI = read.Format{
 	Sees:  seesNvidiaSMI,
 	Read:  readNvidiaSMI,
 	Wants: "nvidia-smi dmon's columns (gpu, pwr, sm, ...) with their units, or --query-gpu's (memory.used [MiB], ...)",
-	Kind:  "metrics",
 }
 
 // seesNvidiaSMI asks for gpu and another column of dmon, or for a property of

@@ -16,7 +16,6 @@ var Prometheus = read.Format{
 	Sees:  seesExposition,
 	Read:  readExposition,
 	Wants: "lines such as vllm:num_requests_running{engine=\"0\"} 3.0",
-	Kind:  "metrics",
 }
 
 // PrometheusDump reads what "promtool tsdb dump" writes: series after series, each
@@ -26,7 +25,6 @@ var PrometheusDump = read.Format{
 	Sees:  seesDump,
 	Read:  readDump,
 	Wants: "lines such as {__name__=\"vllm:num_requests_running\"} 3 1700000000000, as promtool tsdb dump writes them",
-	Kind:  "metrics",
 }
 
 // seesExposition asks for a # HELP or # TYPE at the start, or for three samples of

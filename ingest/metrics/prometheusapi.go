@@ -19,7 +19,6 @@ var PrometheusAPI = read.Format{
 	Sees:  seesPromAPI,
 	Read:  readPromAPI,
 	Wants: `{"status":"success","data":{"resultType":"matrix","result":[...]}}`,
-	Kind:  "metrics",
 }
 
 // seesPromAPI recognises errors, too, so that the user is told that the query failed.

@@ -17,7 +17,6 @@ var PrometheusCollected = read.Format{
 	Read:  readCollected,
 	Grows: collectionOf,
 	Wants: "a first line with schema, collect_id, service",
-	Kind:  "metrics",
 }
 
 const collectSchema = "tidemark.collect/1"

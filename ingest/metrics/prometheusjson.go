@@ -18,7 +18,6 @@ var PrometheusJSON = read.Format{
 	Sees:  seesWrapped,
 	Read:  readWrapped,
 	Wants: `records such as {"timestamp": 1772387523, "content": "# HELP ..."}`,
-	Kind:  "metrics",
 }
 
 // seesWrapped asks for Prometheus text inside the JSON.

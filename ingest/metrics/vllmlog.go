@@ -19,7 +19,6 @@ var VLLMLog = read.Format{
 	Name:  "vllm-log",
 	Sees:  seesStats,
 	Read:  readVLLMLog,
-	Kind:  "metrics",
 	Wants: `lines such as "INFO 07-25 02:41:21 [loggers.py:118] Engine 000: Avg prompt throughput: 148.8 tokens/s, ..."`,
 }
 

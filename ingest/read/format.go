@@ -34,8 +34,9 @@ type Format struct {
 	// TakesUnit is set where the unit of stamps is told by their size, and the user may say it.
 	TakesUnit bool
 	// Kind of the sources that come of it: arrivals, lengths, metrics, kernels,
-	// kernel rules, kernel times, model, gpus, prices, results, capacity. About.Kind
-	// overrides it for one file.
+	// kernel rules, kernel times, model, gpus, prices, results, capacity. The list in
+	// ingest/formats.go says it for all formats of a kind. About.Kind overrides it for
+	// one file.
 	Kind string
 }
 

@@ -31,12 +31,9 @@ type Rows struct {
 	Progress func(Counts)     // after each batch; may be nil
 	people   Numbered         // sessions of results that may be called after somebody
 
-	// Several results may make one source (a results folder): the points of each
-	// are numbered from FirstPoint on and are labelled Label.
-	FirstPoint int32
-	Label      string
-	textNames  map[string]bool // told by TextIn
-	HoldsText  bool            // a field was met that holds text
+	Label     string          // of the points, where several results make one source (a results folder)
+	textNames map[string]bool // told by TextIn
+	HoldsText bool            // a field was met that holds text
 
 	failed      error // the first of Add, Reject or Text; it stays
 	cells       marginals

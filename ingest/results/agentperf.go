@@ -31,7 +31,6 @@ var AgentPerfBench = read.Format{
 		return ""
 	},
 	Read:  readAgentPerf,
-	Kind:  "results",
 	Wants: `a JSON object with "config", "summary" and "per_request" (a result of AgentPerfBench's runner)`,
 }
 
@@ -178,9 +177,9 @@ func (r *agentPerf) add(out *read.Rows) error {
 	for _, key := range read.SortedKeys(r.summary) {
 		value := r.summary.Number(key)
 		if found := agentPerfTimes().FindStringSubmatch(key); found != nil {
-			addFigure(out, 0, found[2], statistic(found[1]), "ms", value)
+			addFigure(out, found[2], statistic(found[1]), "ms", value)
 		} else if unit := agentPerfUnits[key]; unit != "" {
-			addFigure(out, 0, key, "value", unit, value)
+			addFigure(out, key, "value", unit, value)
 		}
 	}
 	return out.Err()

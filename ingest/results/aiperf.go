@@ -24,7 +24,6 @@ var AIPerf = read.Format{
 	Sees:  seesAIPerf,
 	Read:  readAIPerf,
 	Wants: "input_config and metrics such as request_latency with their units",
-	Kind:  "results",
 }
 
 // seesAIPerf tells the three kinds of files apart by their keys. An export has
@@ -50,7 +49,6 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 	if isPhaseOf(d) {
 		return hint.Errorf("one phase of a run of several").Hint("take in %s two folders up: it reads the phases with their names", phaseManifest).Mark(read.ErrUnknownFormat)
 	}
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
 		points := aiperfPoints(o, out)
 		if len(points) == 0 {
@@ -61,9 +59,7 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 			points[0].row.StartedAt = cmp.Or(earliestStart(d.Beside("profile_export.jsonl", maxBeside)), points[0].row.StartedAt)
 		}
 		for _, p := range points {
-			p.row.Point = point
 			addPoint(out, p.row, p.figures)
-			point++
 		}
 		if o["telemetry_data"] != nil {
 			out.Note("passed over: telemetry_data; gpu_telemetry_export.jsonl has the samples")

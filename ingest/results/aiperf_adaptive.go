@@ -30,7 +30,6 @@ var AIPerfAdaptive = read.Format{
 		return ""
 	},
 	Read:  readAIPerfAdaptive,
-	Kind:  "results",
 	Wants: `a JSON object with "control_variable", "last_passing_value" and "first_failing_value" (AIPerf's adaptive_scale_summary.json)`,
 }
 
@@ -53,64 +52,57 @@ func readAIPerfAdaptive(d *read.Document, out *read.Rows) error {
 	}
 	windows := summary.Objects("candidates")
 	for i, window := range windows {
-		aiperfWindow(out, int32(i), variable, window)
+		aiperfWindow(out, i, variable, window)
 	}
 	if len(windows) == 0 {
 		out.Note("no windows in it, as in the first versions of the file: the boundary alone is read")
 	}
-	aiperfAdaptiveBoundary(out, int32(len(windows)), variable, summary)
+	aiperfAdaptiveBoundary(out, variable, summary)
 	return out.Err()
 }
 
 // aiperfWindow adds one window of assessment.
-func aiperfWindow(out *read.Rows, point int32, variable string, window read.Object) {
+func aiperfWindow(out *read.Rows, nth int, variable string, window read.Object) {
 	number := func(key string) read.Number { return window.Number(key) }
 	row := Point{
-		Point: point, Tool: "aiperf", Label: new("window " + strconv.Itoa(int(point))), StartedAt: read.ISOTime(window.Text("start_ts")), DurationS: number("duration_s").Float(),
+		Tool: "aiperf", Label: new("window " + strconv.Itoa(nth)), StartedAt: read.ISOTime(window.Text("start_ts")), DurationS: number("duration_s").Float(),
 		Requests: number("request_count").Count(), Completed: number("success_count").Count(), Failed: number("error_count").Count(),
 	}
 	row.loadOf(variable, number("candidate_value"))
 	flat := map[string]any{"control." + variable: read.Finite(number("candidate_value"))}
-	if accepted, isBool := window.At("accepted").(bool); isBool {
-		flat["accepted"] = accepted
-	}
-	if cancelled := number("cancelled"); cancelled.Known {
-		flat["cancelled"] = cancelled.Value
-	}
+	keep(flat, window, "accepted", "cancelled")
 	row.Settings = read.Settings(flat)
 	out.Add(row)
-	addFigure(out, point, "window.throughput_rps", "value", "requests/s", number("throughput_rps"))
-	addFigure(out, point, "window.success_rate", "value", "ratio", number("success_rate"))
+	addFigure(out, "window.throughput_rps", "value", "requests/s", number("throughput_rps"))
+	addFigure(out, "window.success_rate", "value", "ratio", number("success_rate"))
 	for _, name := range []string{"latency", "ttft", "itl"} {
 		for _, is := range []string{"avg", "p50", "p95", "p99"} {
 			if value := number(name + "_" + is + "_ms"); value.Value > 0 { // 0: no requests
-				addFigure(out, point, "window."+name, statistic(is), "ms", value)
+				addFigure(out, "window."+name, statistic(is), "ms", value)
 			}
 		}
 	}
 }
 
 // aiperfAdaptiveBoundary adds what the controller found.
-func aiperfAdaptiveBoundary(out *read.Rows, point int32, variable string, summary read.Object) {
+func aiperfAdaptiveBoundary(out *read.Rows, variable string, summary read.Object) {
 	number := func(key string) read.Number {
 		return firstOf(summary.Number(key), summary.Number("result", key))
 	}
 	boundary := firstOf(number("boundary_value"), summary.Number("boundary_concurrency"))
-	row := Point{Point: point, Tool: "aiperf", Label: new("boundary")}
+	row := Point{Tool: "aiperf", Label: new("boundary")}
 	row.loadOf(variable, boundary)
 	flat := map[string]any{"status": summary.Text("status"), "stop_reason": summary.Text("completed_reason")}
-	for _, key := range []string{"sustain_duration_seconds", "sustain_windows", "sustain_passed_windows", "schema_version"} {
-		if value := number(key); value.Known {
-			flat[key] = value.Value
-		}
+	for _, from := range []read.Object{summary.Object("result"), summary} {
+		keep(flat, from, "sustain_duration_seconds", "sustain_windows", "sustain_passed_windows", "schema_version")
 	}
 	flat[aiperfBound(summary.Object("sla"))] = read.Finite(summary.Number("sla", "bound"))
 	row.Settings = read.Settings(flat)
 	out.Add(row)
 	unit := aiperfVariableUnit(variable)
-	addFigure(out, point, "boundary."+variable, "value", unit, boundary)
-	addFigure(out, point, "boundary."+variable+".last_passing", "value", unit, number("last_passing_value"))
-	addFigure(out, point, "boundary."+variable+".first_failing", "value", unit, number("first_failing_value"))
+	addFigure(out, "boundary."+variable, "value", unit, boundary)
+	addFigure(out, "boundary."+variable+".last_passing", "value", unit, number("last_passing_value"))
+	addFigure(out, "boundary."+variable+".first_failing", "value", unit, number("first_failing_value"))
 	switch {
 	case !number("last_passing_value").Known:
 		out.Note("no window kept the bounds")

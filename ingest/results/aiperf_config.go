@@ -14,13 +14,6 @@ import (
 func aiperfConfig(o read.Object, row *Point) {
 	config := o.Object("input_config")
 	kept := map[string]any{}
-	keep := func(from read.Object, keys ...string) {
-		for _, key := range keys {
-			if value := from.Scalar(key); value != nil {
-				kept[key] = value
-			}
-		}
-	}
 	endpoint, load := config.Object("endpoint"), config.Object("loadgen")
 	row.Model = cmp.Or(firstName(endpoint.List("model_names")), firstName(config.List("models", "items")))
 	for _, phase := range config.Objects("phases") {
@@ -33,21 +26,21 @@ func aiperfConfig(o read.Object, row *Point) {
 	for _, dataset := range config.Objects("datasets") {
 		prompts := dataset.Object("prompts")
 		input, output = prompts.Object("isl"), prompts.Object("osl")
-		keep(dataset, "type", "random_seed")
+		keep(kept, dataset, "type", "random_seed")
 	}
 	row.InputTokensAsked, row.OutputTokensAsked = input.Float("mean"), output.Float("mean")
 	row.MaxConcurrency, row.RequestRatePerS = load.Count("concurrency"), cmp.Or(load.Float("request_rate"), load.Float("rate"))
 	row.Load = cmp.Or(row.openLoad(), row.closedLoad())
-	keep(endpoint, "streaming", "type")
-	keep(load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
+	keep(kept, endpoint, "streaming", "type")
+	keep(kept, load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
 	run := o.Object("run_info")
-	keep(run, "trial", "random_seed", "variation_index")
+	keep(kept, run, "trial", "random_seed", "variation_index")
 	row.Label = cmp.Or(run.Word("run_label"), run.Word("variation_label"))
 	variation := run.Object("variation_values")
-	keep(variation, read.SortedKeys(variation)...)
-	keep(o, "was_cancelled", "is_complete", "schema_version", "benchmark_id")
+	keep(kept, variation, read.SortedKeys(variation)...)
+	keep(kept, o, "was_cancelled", "is_complete", "schema_version", "benchmark_id")
 	metadata := o.Object("metadata")
-	keep(metadata, "aggregation_type", "num_profile_runs", "num_successful_runs", "confidence_level")
+	keep(kept, metadata, "aggregation_type", "num_profile_runs", "num_successful_runs", "confidence_level")
 	if run := runSeconds(o); run > 0 {
 		kept["run_s"] = run
 	}

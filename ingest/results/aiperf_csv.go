@@ -20,7 +20,6 @@ var AIPerfCSV = read.Format{
 	Sees:  seesAIPerfCSV,
 	Read:  readAIPerfCSV,
 	Wants: "columns Metric, avg, min, max, p99, std, or metric, mean, ci_low, ci_high, unit",
-	Kind:  "results",
 }
 
 // seesAIPerfCSV recognises the table of one run and that of several.

@@ -23,7 +23,6 @@ var AIPerfPhases = read.Format{
 		return read.If(h.Has("phases") && strings.Contains(text, `"phase_kind"`) && strings.Contains(text, `"phase_name"`), "the index of an AIPerf run's phases: phases with phase_name and phase_kind")
 	},
 	Read:  readAIPerfPhases,
-	Kind:  "results",
 	Wants: `a JSON object with "phases", each with phase_name and phase_kind (AIPerf's phase_manifest.json)`,
 }
 
@@ -36,7 +35,7 @@ func readAIPerfPhases(d *read.Document, out *read.Rows) error {
 	if err != nil {
 		return err
 	}
-	point := int32(0)
+	isMeasured := false
 	for i, phase := range manifest.Objects("phases") {
 		if phase.Text("phase_kind") == "warmup" {
 			out.Note("phases of warm-up are left out")
@@ -49,13 +48,12 @@ func readAIPerfPhases(d *read.Document, out *read.Rows) error {
 			}
 			continue
 		}
-		row.Point = point
-		point++
+		isMeasured = true
 		if err := addPoint(out, row, figures); err != nil {
 			return err
 		}
 	}
-	if point == 0 && out.Err() == nil {
+	if !isMeasured && out.Err() == nil {
 		return hint.Errorf("no measured phase whose export is at hand").Hint("take in the whole folder of the run: the files that metrics_json names are read with this one")
 	}
 	return out.Err()
@@ -84,11 +82,7 @@ func aiperfPhase(d *read.Document, out *read.Rows, phase read.Object) (row Point
 	if end.Known && start.Known {
 		kept["phase_s"] = (end.Value - start.Value) / 1e9
 	}
-	for _, key := range []string{"phase_index", "profiling_index", "was_cancelled"} {
-		if value := phase.At(key); value != nil {
-			kept[key] = value
-		}
-	}
+	keep(kept, phase, "phase_index", "profiling_index", "was_cancelled")
 	row.Settings = read.Settings(kept)
 	return row, figures, ""
 }

@@ -19,7 +19,6 @@ var AIPerfRequests = read.Format{
 	Sees:  seesAIPerfRequests,
 	Read:  readAIPerfRequests,
 	Wants: "a line a request: metadata with request_start_ns and benchmark_phase, metrics with their units",
-	Kind:  "results",
 }
 
 // seesAIPerfRequests looks into the first line, because metadata and metrics alone

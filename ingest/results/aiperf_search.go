@@ -28,7 +28,6 @@ var AIPerfSearch = read.Format{
 		}), "the history of AIPerf's adaptive search: config, iterations, convergence_reason")
 	},
 	Read:  readAIPerfSearch,
-	Kind:  "results",
 	Wants: `a JSON object with "config", "iterations" and "convergence_reason" (AIPerf's search_history.json)`,
 }
 
@@ -50,7 +49,6 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 		out.Note("the search did not end: it was still running, or was broken off")
 	}
 	chosen := aiperfChosen(history)
-	point := int32(0)
 	for i, iteration := range iterations {
 		number := iteration.Number("iteration_idx")
 		if number.Count() == nil {
@@ -60,22 +58,17 @@ func readAIPerfSearch(d *read.Document, out *read.Rows) error {
 			continue
 		}
 		flat := aiperfSearchSettings(history, goals)
-		row := Point{Point: point, Tool: "aiperf", Label: new("iteration " + strconv.FormatInt(*number.Count(), 10))}
+		row := Point{Tool: "aiperf", Label: new("iteration " + strconv.FormatInt(*number.Count(), 10))}
 		row.varied(flat, iteration.Object("variation_values"))
-		for _, key := range []string{"feasible", "non_monotonic_warning"} {
-			if said, isBool := iteration.At(key).(bool); isBool {
-				flat[key] = said
-			}
-		}
+		keep(flat, iteration, "feasible", "non_monotonic_warning")
 		flat["is_searches_choice"] = slices.Contains(chosen, number.Value)
 		row.Settings = read.Settings(flat)
 		out.Add(row)
 		for of, goal := range goals {
-			goal.add(out, point, aiperfReached(iteration, of))
+			goal.add(out, aiperfReached(iteration, of))
 		}
-		point++
 	}
-	return aiperfBoundary(history, goals, out, point)
+	return aiperfBoundary(history, goals, out)
 }
 
 // aiperfGoals reads both ways of saying what is searched for.
@@ -113,13 +106,13 @@ func aiperfChosen(history read.Object) (chosen []float64) {
 }
 
 // add writes what was reached.
-func (g aiperfGoal) add(out *read.Rows, point int32, value read.Number) {
+func (g aiperfGoal) add(out *read.Rows, value read.Number) {
 	is := cmp.Or(aiperfNames[g.stat], statistic(g.stat), "value")
 	unit := aiperfUnits[g.metric]
 	if is == "mean" && strings.Contains(unit, "/") {
 		is = "value" // "avg" of a metric without a spread is the value itself
 	}
-	addFigure(out, point, "search."+g.metric, is, unit, value)
+	addFigure(out, "search."+g.metric, is, unit, value)
 }
 
 // aiperfUnits are the units of AIPerf's metrics, for files that do not say them.
@@ -136,11 +129,7 @@ func aiperfSearchSettings(history read.Object, goals []aiperfGoal) map[string]an
 	for _, goal := range goals {
 		flat["objective."+goal.metric] = strings.ToLower(goal.direction)
 	}
-	for _, key := range []string{"max_iterations", "n_initial_points", "random_seed"} {
-		if number := config.Number(key); number.Known {
-			flat[key] = number.Value
-		}
-	}
+	keep(flat, config, "max_iterations", "n_initial_points", "random_seed")
 	for _, bound := range config.Objects("sla_filters") {
 		flat[aiperfBound(bound)] = read.Finite(bound.Number("threshold"))
 	}
@@ -172,7 +161,7 @@ func (row *Point) loadOf(variable string, value read.Number) {
 
 // aiperfBoundary adds the boundary as a point of its own: the largest value that kept
 // the bounds and the smallest that did not, as far as the search looked.
-func aiperfBoundary(history read.Object, goals []aiperfGoal, out *read.Rows, point int32) error {
+func aiperfBoundary(history read.Object, goals []aiperfGoal, out *read.Rows) error {
 	boundary := history.Object("boundary_summary")
 	path := boundary.Text("swept_dim_path")
 	if boundary == nil || path == "" {
@@ -183,16 +172,16 @@ func aiperfBoundary(history read.Object, goals []aiperfGoal, out *read.Rows, poi
 	if breach := boundary.Object("infeasible_min", "first_breach"); breach != nil {
 		flat[strings.Replace(aiperfBound(breach), "sla.", "breach.", 1)] = read.Finite(breach.Number("observed"))
 	}
-	row := Point{Point: point, Tool: "aiperf", Label: new("boundary")}
+	row := Point{Tool: "aiperf", Label: new("boundary")}
 	kept := boundary.Number("feasible_max", "value")
 	row.loadOf(variable, kept)
 	row.Settings = read.Settings(flat)
 	out.Add(row)
 	unit := aiperfVariableUnit(variable)
-	addFigure(out, point, "boundary."+variable+".feasible_max", "value", unit, kept)
-	addFigure(out, point, "boundary."+variable+".infeasible_min", "value", unit, boundary.Number("infeasible_min", "value"))
+	addFigure(out, "boundary."+variable+".feasible_max", "value", unit, kept)
+	addFigure(out, "boundary."+variable+".infeasible_min", "value", unit, boundary.Number("infeasible_min", "value"))
 	for _, end := range []struct{ key, is string }{{"lo", "ci_low"}, {"hi", "ci_high"}} {
-		addFigure(out, point, "boundary."+variable+".boundary_ci", end.is, "", boundary.Number("boundary_ci", end.key))
+		addFigure(out, "boundary."+variable+".boundary_ci", end.is, "", boundary.Number("boundary_ci", end.key))
 	}
 	if boundary.At("infeasible_min") == nil {
 		out.Note("no value of the search broke a bound: its boundary is the end of what it tried, not the server's")

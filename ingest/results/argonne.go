@@ -18,7 +18,6 @@ var Argonne = read.Format{
 	Sees:  seesArgonne,
 	Read:  readArgonne,
 	Wants: "columns Hardware, Num of Hardware, Framework, Model, Input Output Length, Batch Size, Latency, Throughput",
-	Kind:  "results",
 }
 
 // argonneColumns must all be there; the table has more.
@@ -35,7 +34,6 @@ func seesArgonne(h *read.Head) string {
 
 // readArgonne makes a point of each row.
 func readArgonne(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		if s.IsBlank() {
 			out.Note("blank rows passed over")
@@ -45,8 +43,6 @@ func readArgonne(d *read.Document, out *read.Rows) error {
 		if s.Problem() != nil {
 			return s.Problem(), nil
 		}
-		row.Point = point
-		point++
 		return nil, addPoint(out, row, figures)
 	})
 }

@@ -23,7 +23,6 @@ var AutoTune = read.Format{
 		return "auto_tune's result.txt, with max_num_seqs and max_num_batched_tokens"
 	},
 	Read:  readAutoTune,
-	Kind:  "results",
 	Wants: "lines with max_num_seqs: and max_num_batched_tokens: (auto_tune's result.txt)",
 }
 
@@ -78,8 +77,8 @@ func readAutoTune(d *read.Document, out *read.Rows) error {
 	if err != nil {
 		return err
 	}
-	for i, one := range found {
-		one.add(out, int32(i), hash, best)
+	for _, one := range found {
+		one.add(out, hash, best)
 	}
 	if best != nil {
 		out.Note("the tuner's choice is kept as a setting; whether an SLO is met is judged from what was measured")
@@ -88,7 +87,7 @@ func readAutoTune(d *read.Document, out *read.Rows) error {
 }
 
 // add writes one pair as a point. The choice is marked on the pair that it names.
-func (t *tuned) add(out *read.Rows, point int32, hash string, best map[string]string) {
+func (t *tuned) add(out *read.Rows, hash string, best map[string]string) {
 	number := func(key string) read.Number { return read.ParseNumber(t.pairs[key]) }
 	seqs, tokens := number("max_num_seqs"), number("max_num_batched_tokens")
 	isBest := best != nil && best["best_max_num_seqs"] == t.pairs["max_num_seqs"] && best["best_num_batched_tokens"] == t.pairs["max_num_batched_tokens"]
@@ -97,7 +96,7 @@ func (t *tuned) add(out *read.Rows, point int32, hash string, best map[string]st
 		flat["unmet_e2el_limit_ms"] = t.limit.Value
 	}
 	label := "max_num_seqs=" + t.pairs["max_num_seqs"] + " max_num_batched_tokens=" + t.pairs["max_num_batched_tokens"]
-	row := Point{Point: point, Tool: "auto-tune", Label: read.WordOrNil(label), Engine: new("vllm"), RequestRatePerS: number("request_rate").Float(), Settings: read.Settings(flat)}
+	row := Point{Tool: "auto-tune", Label: read.WordOrNil(label), Engine: new("vllm"), RequestRatePerS: number("request_rate").Float(), Settings: read.Settings(flat)}
 	switch rate := t.pairs["request_rate"]; {
 	case rate == "inf":
 		row.Load = new("at once")
@@ -105,8 +104,8 @@ func (t *tuned) add(out *read.Rows, point int32, hash string, best map[string]st
 		row.Load = new("open")
 	}
 	out.Add(row)
-	addFigure(out, point, "e2el", "p99", "ms", firstOf(number("e2el"), number("e2e")))
+	addFigure(out, "e2el", "p99", "ms", firstOf(number("e2el"), number("e2e")))
 	for _, name := range []string{"throughput", "goodput"} {
-		addFigure(out, point, name, "value", "requests/s", number(name))
+		addFigure(out, name, "value", "requests/s", number(name))
 	}
 }

@@ -16,7 +16,7 @@ var BLIS = read.Format{
 	Sees: func(h *read.Head) string {
 		return read.If(isBLIS(h) && isTimedBLIS(h), "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us")
 	},
-	Read: readBLIS, Kind: "results",
+	Read:  readBLIS,
 	Wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
 }
 

@@ -25,7 +25,7 @@
 // in the format's comment what its numbers are divided by and where they begin. Most tools
 // disagree there and nowhere else: whether a latency includes the first token, whether a
 // rate counts failed requests, whether the duration ends with the last request or with the
-// last answer. Make the point first, then the figures, then the requests; name the unit of
+// last answer. Add the requests first, then the point, then its figures; name the unit of
 // every figure; and add the tool's words to queries/seeds/definitions.csv, or its numbers
 // cannot be compared with those of another tool.
 package results

@@ -27,7 +27,6 @@ var Evalscope = read.Format{
 		return ""
 	},
 	Read:  readEvalscope,
-	Kind:  "results",
 	Wants: `a JSON object with "Total Requests" and "Success Requests" (evalscope's benchmark_summary.json)`,
 }
 
@@ -70,7 +69,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 			continue
 		}
 		out.OddNumber(name, summary, key)
-		addFigure(out, 0, name, is, unit, summary.Number(key))
+		addFigure(out, name, is, unit, summary.Number(key))
 	}
 	if percentiles := d.Beside("benchmark_percentile.json", read.MaxTreeBytes); percentiles != nil {
 		return evalscopePercentiles(out, percentiles)
@@ -127,7 +126,7 @@ func evalscopePercentiles(out *read.Rows, text []byte) error {
 		for _, key := range read.SortedKeys(record) {
 			name, unit := nameAndUnit(key)
 			out.OddNumber(name, record, key)
-			addFigure(out, 0, name, is, unit, record.Number(key))
+			addFigure(out, name, is, unit, record.Number(key))
 		}
 		return nil
 	})
@@ -143,7 +142,6 @@ var EvalscopeRequests = read.Format{
 		return read.If(read.HasAll(h.Columns, wanted...) || read.HasAll(h.Element, wanted...), "evalscope's requests, with first_chunk_latency and completion_tokens")
 	},
 	Read:  readEvalscopeRequests,
-	Kind:  "results",
 	Wants: "a CSV or JSON array with start_time, first_chunk_latency, prompt_tokens and completion_tokens (an export of evalscope's benchmark_data.db)",
 }
 

@@ -69,34 +69,26 @@ func unitFor(statistic, unit string) string {
 	return unit
 }
 
-// leaves turns every number of a tree into a figure. words gives the path to a
-// number its name and unit; a key that is a statistic of a distribution (p99 in
-// ttft.p99) is not part of that path.
-func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) {
-	leavesAt(out, point, []string{key}, node, words)
+// eachNumber walks down to every number of a tree and calls use with the object that it
+// stands in, the keys on the way to that, and its own. The depth is bounded because a file
+// can be made to nest without end.
+func eachNumber(way []string, node read.Object, use func(of read.Object, way []string, key string)) {
+	const deepest = 10
+	for _, key := range read.SortedKeys(node) {
+		if _, isNumber := node[key].(float64); isNumber {
+			use(node, way, key)
+		} else if len(way) < deepest {
+			eachNumber(append(way[:len(way):len(way)], key), node.Object(key), use)
+		}
+	}
 }
 
-// leavesAt walks down one level. The depth is bounded because a file can be made to
-// nest without end.
-func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) {
-	const deepest = 10
-	object := read.ObjectOf(node)
-	if object == nil || len(way) > deepest {
-		return
-	}
-	isDistribution := object.Number("mean").Known || object.Number("p50").Known
-	for _, key := range read.SortedKeys(object) {
-		value, isNumber := object[key].(float64)
-		if !isNumber {
-			leavesAt(out, point, append(way[:len(way):len(way)], key), object[key], words)
-			continue
+// keep puts the numbers, truth values and words of these keys into a point's settings.
+func keep(flat map[string]any, from read.Object, keys ...string) {
+	for _, key := range keys {
+		if value := from.Scalar(key); value != nil {
+			flat[key] = value
 		}
-		is, at := statistic(key), way
-		if is == "" || !isDistribution {
-			is, at = "value", append(way[:len(way):len(way)], key)
-		}
-		name, unit := words(at)
-		addFigure(out, point, name, is, unitFor(is, unit), read.Number{Value: value, Known: true})
 	}
 }
 
@@ -151,17 +143,16 @@ func valueFigure(name, unit string, value *float64) []Figure {
 
 // addFigure adds a number where the tool has one. A name that could be a sentence
 // is not kept.
-func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) {
+func addFigure(r *read.Rows, name, statistic, unit string, value read.Number) {
 	if value.Known && read.Word(name) != "" {
-		r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: maybe.Known(unit), Value: value.Value})
+		r.Add(Figure{Name: name, Statistic: statistic, Unit: maybe.Known(unit), Value: value.Value})
 	}
 }
 
-// addPoint adds a run and its figures; each figure takes the number of the run.
+// addPoint adds a run and its figures.
 func addPoint(out *read.Rows, row Point, figures []Figure) error {
 	out.Add(row)
 	for _, figure := range figures {
-		figure.Point = row.Point
 		out.Add(figure)
 	}
 	return out.Err()

@@ -24,7 +24,6 @@ var GenAIBench = read.Format{
 		return ""
 	},
 	Read:  readGenAIBench,
-	Kind:  "results",
 	Wants: "a JSON object with aggregated_metrics and individual_request_metrics (genai-bench)",
 }
 
@@ -68,12 +67,12 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 		unit = "ms"
 	}
 	out.About.TimeUnit = unit
-	out.Add(genaiPoint(d, report.Aggregated))
-	genaiFigures(out, report.Aggregated, unit)
 	toSeconds := map[string]float64{"s": 1, "ms": 1e-3}[unit]
 	for i, request := range report.Requests {
 		request.add(out, int32(i), toSeconds)
 	}
+	out.Add(genaiPoint(d, report.Aggregated))
+	genaiFigures(out, report.Aggregated, unit)
 	return nil
 }
 
@@ -110,14 +109,14 @@ func genaiFigures(out *read.Rows, aggregated read.Object, unit string) {
 		if key == "num_concurrency" || key == "batch_size" || key == "run_duration" {
 			continue
 		}
-		addFigure(out, 0, key, "value", genaiUnit(key, unit), aggregated.Number(key))
+		addFigure(out, key, "value", genaiUnit(key, unit), aggregated.Number(key))
 	}
 	stats := aggregated.Object("stats")
 	for _, name := range read.SortedKeys(stats) {
 		of := stats.Object(name)
 		for _, key := range read.SortedKeys(of) {
 			if is := statistic(key); is != "" {
-				addFigure(out, 0, name, is, genaiUnit(name, unit), of.Number(key))
+				addFigure(out, name, is, genaiUnit(name, unit), of.Number(key))
 			}
 		}
 	}

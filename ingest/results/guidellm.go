@@ -31,7 +31,6 @@ var GuideLLM = read.Format{
 	Name:  "guidellm",
 	Sees:  seesGuideLLM,
 	Read:  readGuideLLM,
-	Kind:  "results",
 	Wants: `a JSON object with "benchmarks", each with "metrics" and a strategy (GuideLLM's benchmarks.json)`,
 }
 
@@ -123,42 +122,45 @@ func readGuideLLM(d *read.Document, out *read.Rows) error {
 	}
 	text = nil // the report has its own copy
 	out.About.TimeUnit = "s"
-	point := int32(0)
+	benchmarks := int64(0)
 	if read.IsList(report.Benchmarks) {
-		err = read.EachElement(bytes.NewReader(report.Benchmarks), read.MaxElementBytes, func(_ int64, raw json.RawMessage) error {
-			point++
-			return report.benchmark(out, point-1, raw)
+		err = read.EachElement(bytes.NewReader(report.Benchmarks), read.MaxElementBytes, func(number int64, raw json.RawMessage) error {
+			benchmarks = number
+			return report.benchmark(out, number, raw)
 		})
 	}
-	if err == nil && point == 0 {
+	if err == nil && benchmarks == 0 {
 		return hint.Errorf("a GuideLLM report without a benchmark").Hint("the run was stopped before its first one ended")
 	}
 	if err == nil {
-		err = report.goodput(out, point)
+		err = report.goodput(out)
 	}
 	return err
 }
 
-// benchmark adds one step of the sweep: its point, its figures, its requests.
-func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage) error {
+// benchmark adds one step of the sweep: its requests, its point, its figures.
+func (r *guideReport) benchmark(out *read.Rows, number int64, raw json.RawMessage) error {
 	var b guideBenchmark
 	if json.Unmarshal(raw, &b) != nil {
-		return out.Reject(int64(point)+1, "benchmarks", read.NotJSON)
+		return out.Reject(number, "benchmarks", read.NotJSON)
+	}
+	if err := b.requests(out, number); err != nil {
+		return err
 	}
 	settings := b.settings(r)
-	row := b.point(r, point, settings)
+	row := b.point(r, number, settings)
 	if row.StartedAt == nil && (b.StartTime.Known || b.RunStats.Number("start_time").Known) {
 		out.Implausible("start_time", "no possible date", 1)
 	}
 	out.Add(row)
-	guideFigures(out, point, "", b.Metrics)
-	guideAttainment(out, point, b.Metrics)
+	guideFigures(out, "", b.Metrics)
+	guideAttainment(out, b.Metrics)
 	for _, key := range read.SortedKeys(b.SchedulerMetrics) {
 		if name, isMean := strings.CutSuffix(key, "_avg"); isMean {
-			addFigure(out, point, name, "mean", "s", b.SchedulerMetrics.Number(key))
+			addFigure(out, name, "mean", "s", b.SchedulerMetrics.Number(key))
 		}
 	}
-	return b.requests(out, point)
+	return out.Err()
 }
 
 // settings gathers the places where the versions say how a benchmark was made.
@@ -169,13 +171,13 @@ func (b *guideBenchmark) settings(r *guideReport) read.Object {
 
 // point reads what was asked and how many requests there were. Totals moved twice
 // between versions.
-func (b *guideBenchmark) point(r *guideReport, point int32, from read.Object) Point {
+func (b *guideBenchmark) point(r *guideReport, number int64, from read.Object) Point {
 	flat := map[string]any{}
 	for _, part := range []string{"spec", "worker", "loader", "args", "config"} { // a benchmark's own say comes last
 		read.Flatten(flat, "", from[part])
 	}
-	r.Search.tell(flat, int(point))
-	row := Point{Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
+	r.Search.tell(flat, number)
+	row := Point{Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
 	totals := firstObject(b.RequestTotals, b.Metrics.Object("request_totals"), b.RunStats.Object("requests_made"))
 	row.Requests, row.Completed = totals.Count("total"), totals.Count("successful")
 	row.Failed = totals.Count("errored")
@@ -244,7 +246,7 @@ var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
 
 // guideFigures walks the metrics down to the distributions. Those of successful
 // requests have the metric's name; others have their status after it.
-func guideFigures(out *read.Rows, point int32, path string, node read.Object) {
+func guideFigures(out *read.Rows, path string, node read.Object) {
 	for _, key := range read.SortedKeys(node) {
 		inner := node.Object(key)
 		name := strings.TrimPrefix(path+"."+key, ".")
@@ -252,7 +254,7 @@ func guideFigures(out *read.Rows, point int32, path string, node read.Object) {
 			continue
 		}
 		if !slices.Contains(guideStatuses, key) {
-			guideFigures(out, point, name, inner)
+			guideFigures(out, name, inner)
 			continue
 		}
 		if count := inner.Number("count"); path == "" || !count.Known || count.Value == 0 {
@@ -262,24 +264,24 @@ func guideFigures(out *read.Rows, point int32, path string, node read.Object) {
 		if key != "successful" {
 			name += "." + key
 		}
-		guideDistribution(out, point, name, guideUnit(path), inner)
+		guideDistribution(out, name, guideUnit(path), inner)
 	}
 }
 
 // guideDistribution reads one distribution. Its median is left out: p50 is the same
 // number.
-func guideDistribution(out *read.Rows, point int32, name, unit string, of read.Object) {
+func guideDistribution(out *read.Rows, name, unit string, of read.Object) {
 	for _, key := range read.SortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
 			out.OddNumber(name, of, key)
-			addFigure(out, point, name, is, unitFor(is, unit), of.Number(key))
+			addFigure(out, name, is, unitFor(is, unit), of.Number(key))
 		}
 	}
 	percentiles := of.Object("percentiles")
 	for _, key := range read.SortedKeys(percentiles) {
 		if is := guidePercentiles[key]; is != "" {
 			out.OddNumber(name, percentiles, key)
-			addFigure(out, point, name, is, unit, percentiles.Number(key))
+			addFigure(out, name, is, unit, percentiles.Number(key))
 		}
 	}
 }
@@ -305,7 +307,7 @@ func guideUnit(name string) string {
 
 // requests adds those of all three outcomes, numbered through. Incomplete ones were
 // cut off at the end of the step.
-func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
+func (b *guideBenchmark) requests(out *read.Rows, number int64) error {
 	seq := int32(0)
 	for _, part := range []struct {
 		failure  string
@@ -317,13 +319,13 @@ func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 		err := read.EachElement(bytes.NewReader(part.requests), read.MaxElementBytes, func(_ int64, raw json.RawMessage) error {
 			var request guideRequest
 			if json.Unmarshal(raw, &request) != nil {
-				return out.Reject(int64(point)+1, "requests", read.NotJSON)
+				return out.Reject(number, "requests", read.NotJSON)
 			}
 			tellTexts(out, textField{"request_args", request.Args}, textField{"prompt", request.Prompt}, textField{"output", request.Output})
 			if seq++; seq > maxGuideRequests {
 				return hint.Errorf("more than %d requests in one benchmark", maxGuideRequests).Hint("check where the file came from")
 			}
-			return out.Add(request.row(point, seq-1, part.failure, b.StartTime))
+			return out.Add(request.row(seq-1, part.failure, b.StartTime))
 		})
 		if err != nil {
 			return err
@@ -337,11 +339,11 @@ const maxGuideRequests = 2 << 20
 
 // row gives seconds since the benchmark began. The file overwrites scheduled_at
 // with the target, so targeted_start is when a request was due.
-func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) Request {
+func (q *guideRequest) row(seq int32, failure string, zero read.Number) Request {
 	start := firstOf(q.Info.Timings.Start, q.RequestStart, q.Start)
 	end := firstOf(q.Info.Timings.End, q.RequestEnd, q.End)
 	row := Request{
-		Point: point, Seq: seq, InputTokens: q.PromptTokens.Count(), OutputTokens: q.OutputTokens.Count(),
+		Seq: seq, InputTokens: q.PromptTokens.Count(), OutputTokens: q.OutputTokens.Count(),
 		TTFTS: cmp.Or(q.TTFT.Times(1e-3), since(start, q.FirstToken)), TPOTS: q.InterToken.Times(1e-3), E2ES: cmp.Or(q.Latency.Float(), since(start, end)),
 		DueS: since(zero, q.Info.Timings.Targeted), StartedS: since(zero, start), CachedTokens: q.InputMetrics.Cached.Count(),
 		SessionID: read.WordOrNil(string(q.Info.Conversation)), Failure: maybe.Known(failure),

@@ -38,33 +38,29 @@ func (s *guideSearch) UnmarshalJSON(text []byte) error {
 
 // tell adds what the search said of a benchmark to its settings. It is the search's
 // verdict by its own objectives.
-func (s *guideSearch) tell(flat map[string]any, benchmark int) {
-	if benchmark < len(s.Probes) {
-		probe := s.Probes[benchmark]
+func (s *guideSearch) tell(flat map[string]any, benchmark int64) {
+	if benchmark <= int64(len(s.Probes)) {
+		probe := s.Probes[benchmark-1]
 		flat["probe.passed"], flat["probe.resolved"], flat["probe.aborted"] = probe.Passed, probe.Resolved, probe.Aborted
 	}
 }
 
 // goodput adds the end of a search as a point of its own, and says where it is only a
 // bound.
-func (r *guideReport) goodput(out *read.Rows, point int32) error {
+func (r *guideReport) goodput(out *read.Rows) error {
 	s := &r.Search
 	if len(s.Probes) == 0 {
 		return nil
 	}
 	flat := map[string]any{"stop_reason": string(s.Stopped), "profile": "goodput"}
-	for _, key := range []string{"target_attainment", "tolerance", "confidence"} {
-		if asked := r.Config.Number("spec", "profile", key); asked.Known {
-			flat[key] = asked.Value
-		}
-	}
+	keep(flat, r.Config.Object("spec", "profile"), "target_attainment", "tolerance", "confidence")
 	s.warn(out)
 	out.Add(Point{
-		Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), Label: new("goodput search"),
+		Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), Label: new("goodput search"),
 		Load: new("closed"), MaxConcurrency: s.Best.Count(), Settings: read.Settings(flat),
 	})
-	addFigure(out, point, "search.best_passing_streams", "value", "requests", s.Best)
-	addFigure(out, point, "search.lowest_failing_streams", "value", "requests", s.Worst)
+	addFigure(out, "search.best_passing_streams", "value", "requests", s.Best)
+	addFigure(out, "search.lowest_failing_streams", "value", "requests", s.Worst)
 	return out.Err()
 }
 
@@ -92,13 +88,13 @@ func (s *guideSearch) warn(out *read.Rows) {
 
 // guideAttainment adds the shares of requests within the objectives. They are not
 // distributions, as the other metrics are.
-func guideAttainment(out *read.Rows, point int32, metrics read.Object) {
-	addFigure(out, point, "slo_attainment", "value", "ratio", metrics.Number("slo_attainment"))
+func guideAttainment(out *read.Rows, metrics read.Object) {
+	addFigure(out, "slo_attainment", "value", "ratio", metrics.Number("slo_attainment"))
 	if determined := metrics.Number("slo_determined_requests"); determined.Value > 0 {
-		addFigure(out, point, "slo_determined_requests", "value", "requests", determined)
+		addFigure(out, "slo_determined_requests", "value", "requests", determined)
 	}
 	byMetric := metrics.Object("slo_attainment_by_metric")
 	for _, key := range read.SortedKeys(byMetric) {
-		addFigure(out, point, "slo_attainment_by_metric."+key, "value", "ratio", byMetric.Number(key, "attainment"))
+		addFigure(out, "slo_attainment_by_metric."+key, "value", "ratio", byMetric.Number(key, "attainment"))
 	}
 }

@@ -27,7 +27,6 @@ var InferencePerf = read.Format{
 	Name:  "inference-perf",
 	Sees:  seesInferencePerf,
 	Read:  readInferencePerf,
-	Kind:  "results",
 	Wants: `a JSON or YAML object with "load_summary", "successes" and "failures" (inference-perf's lifecycle metrics)`,
 }
 
@@ -72,7 +71,14 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 		delete(failures, "by_label")
 	}
 	for _, part := range []string{"load_summary", "successes", "failures", "retries"} {
-		leaves(out, row.Point, part, report[part], inferencePerfWords)
+		eachNumber([]string{part}, report.Object(part), func(of read.Object, way []string, key string) {
+			is := statistic(key)
+			if isDistribution := of.Number("mean").Known || of.Number("p50").Known; is == "" || !isDistribution {
+				is, way = "value", append(way, key)
+			}
+			name, unit := inferencePerfWords(way)
+			addFigure(out, name, is, unitFor(is, unit), of.Number(key))
+		})
 	}
 	return nil
 }
@@ -147,7 +153,6 @@ var InferencePerfRequests = read.Format{
 		return read.If(h.ElementHas("start_time", "end_time", "request", "info"), "a list of inference-perf requests with start_time, end_time, request and info")
 	},
 	Read:  readInferencePerfRequests,
-	Kind:  "results",
 	Wants: `a JSON array of objects with "start_time", "end_time", "request" and "info" (inference-perf's per_request_lifecycle_metrics)`,
 }
 

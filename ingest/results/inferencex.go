@@ -23,7 +23,6 @@ var InferenceX = read.Format{
 	Sees:  seesInferenceX,
 	Read:  readInferenceX,
 	Wants: "latencies in seconds such as median_ttft, and num_prompts, or hw, tp, conc and tput_per_gpu; or hardware, conc and metrics; or hw, conc and request_metrics",
-	Kind:  "results",
 }
 
 // seesInferenceX recognises a raw file by latencies without _ms, an aggregate by
@@ -53,7 +52,6 @@ func isInferenceXKey(key string) bool {
 
 // readInferenceX reads the same keys as vLLM, in seconds.
 func readInferenceX(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	configs := inferenceXConfigs{beside: d}
 	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
 		if o["request_metrics"] != nil || o.Object("metrics") != nil {
@@ -61,19 +59,16 @@ func readInferenceX(d *read.Document, out *read.Rows) error {
 			if missing != "" {
 				return out.Reject(number, missing, read.Missing)
 			}
-			row.Point = point
-			point++
 			return addPoint(out, row, figures)
 		}
-		figures, used := vllmFigures(o, out, point, "s")
+		figures, used := vllmFigures(o, out, "s")
 		if len(figures) == 0 {
 			return out.Reject(number, "median_ttft", read.Missing)
 		}
-		row := vllmPoint(o, out, point, "inferencex")
+		row := vllmPoint(o, out, "inferencex")
 		inferenceXKeys(o, &row)
 		nameSays(d.Base(), &row)
 		row.Settings = vllmSettings(o, out, append(used, append(vllmPointKeys, inferenceXPointKeys...)...))
-		point++
 		return addPoint(out, row, figures)
 	})
 }

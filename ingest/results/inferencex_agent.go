@@ -39,10 +39,7 @@ func agentXPoint(o read.Object) (Point, []Figure) {
 	}
 	read.Flatten(flat, "dataset", o.Object("dataset"))
 	row.Settings = read.Settings(flat)
-	var figures []Figure
-	agentXLeaves(&figures, nil, requests)
-	agentXLeaves(&figures, []string{"server"}, server)
-	return row, figures
+	return row, append(agentXFigures(nil, requests), agentXFigures([]string{"server"}, server)...)
 }
 
 // agentXCounts leaves warm-up out.
@@ -60,29 +57,20 @@ func agentXCounts(o read.Object, row *Point) {
 	row.Failed = new(*row.Requests - *row.Completed)
 }
 
-// agentXLeaves walks down to the numbers: latency.ttft.p50 is the p50 of
-// "agentic.ttft".
-func agentXLeaves(figures *[]Figure, way []string, node any) {
-	const deepest = 6
-	object := read.ObjectOf(node)
-	if len(way) > deepest || len(way) > 0 && slices.Contains([]string{"sources", "stability", "by_rank"}, way[len(way)-1]) {
-		return
-	}
-	for _, key := range read.SortedKeys(object) {
-		value, isNumber := object[key].(float64)
-		if !isNumber {
-			agentXLeaves(figures, append(way[:len(way):len(way)], key), object[key])
-			continue
-		}
-		is, at := statistic(key), way
+// agentXFigures are the numbers of a tree: latency.ttft.p50 is the p50 of "agentic.ttft".
+func agentXFigures(way []string, node read.Object) (figures []Figure) {
+	eachNumber(way, node, func(of read.Object, way []string, key string) {
+		is := statistic(key)
 		if is == "" || is == "value" {
-			is, at = "value", append(way[:len(way):len(way)], key)
+			is, way = "value", append(way, key)
 		}
-		name := strings.TrimPrefix(strings.Join(at, "."), "latency.")
-		if unit, isKnown := agentXUnit(name); isKnown && read.Word(name) != "" {
-			*figures = append(*figures, Figure{Name: "agentic." + name, Statistic: is, Unit: maybe.Known(unit), Value: value})
+		name := strings.TrimPrefix(strings.Join(way, "."), "latency.")
+		isApart := slices.ContainsFunc(way, func(part string) bool { return part == "sources" || part == "stability" || part == "by_rank" })
+		if unit, isKnown := agentXUnit(name); isKnown && !isApart && read.Word(name) != "" {
+			figures = append(figures, Figure{Name: "agentic." + name, Statistic: is, Unit: maybe.Known(unit), Value: *of.Float(key)})
 		}
-	}
+	})
+	return figures
 }
 
 // agentXUnit is a figure's unit by its name. It is false where the value measures nothing,

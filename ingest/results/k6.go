@@ -29,7 +29,6 @@ var K6 = read.Format{
 	Name:  "k6",
 	Sees:  seesK6,
 	Read:  readK6,
-	Kind:  "results",
 	Wants: `a JSON object with "metrics" and "root_group" (k6's --summary-export or handleSummary), or with "results" and k6Version`,
 }
 
@@ -210,17 +209,17 @@ func (m *k6Metric) add(out *read.Rows, isOther bool) {
 		value := m.values.Number(key)
 		switch is := k6Statistic(key); {
 		case isShare && (key == "rate" || key == "value"):
-			addFigure(out, 0, name+".rate", "value", "ratio", value)
+			addFigure(out, name+".rate", "value", "ratio", value)
 		case isShare && (key == "passes" || key == "fails" || key == "matches" || key == "total"):
-			addFigure(out, 0, name+"."+key, "value", "count", value)
+			addFigure(out, name+"."+key, "value", "count", value)
 		case is != "":
-			addFigure(out, 0, name, is, unit, value)
+			addFigure(out, name, is, unit, value)
 		case key == "count" && m.isTrend():
-			addFigure(out, 0, name, key, "", value) // of samples
+			addFigure(out, name, key, "", value) // of samples
 		case key == "count":
-			addFigure(out, 0, name+".count", "value", k6Counted(m.name, unit), value)
+			addFigure(out, name+".count", "value", k6Counted(m.name, unit), value)
 		case key == "rate":
-			addFigure(out, 0, name+".rate", "value", k6PerSecond(k6Counted(m.name, unit)), value)
+			addFigure(out, name+".rate", "value", k6PerSecond(k6Counted(m.name, unit)), value)
 		}
 	}
 }

@@ -21,7 +21,6 @@ var LLMDReport = read.Format{
 	Name:  "llm-d-report",
 	Sees:  seesLLMD,
 	Read:  readLLMD,
-	Kind:  "results",
 	Wants: `YAML or JSON with "version", "scenario" and "metrics" (0.1) or "results" (0.2): an llm-d benchmark report`,
 }
 
@@ -192,5 +191,5 @@ func llmdNumber(out *read.Rows, names string, way []string, key, unit string, va
 			unit = "requests/s"
 		}
 	}
-	addFigure(out, 0, names+name, is, unitFor(is, read.Word(unit)), read.Number{Value: value, Known: true})
+	addFigure(out, names+name, is, unitFor(is, read.Word(unit)), read.Number{Value: value, Known: true})
 }

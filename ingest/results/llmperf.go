@@ -27,7 +27,6 @@ var LLMPerf = read.Format{
 		return ""
 	},
 	Read:  readLLMPerf,
-	Kind:  "results",
 	Wants: "a JSON object with results_ttft_s_mean, or a JSON array with ttft_s and end_to_end_latency_s (LLMPerf)",
 }
 
@@ -61,17 +60,16 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 	if err != nil {
 		return err
 	}
+	if isSummary {
+		partner := d.Beside(name+llmperfEach, maxPartner)
+		if partner == nil {
+			out.Note("no %s next to it: figures only, no requests", name+llmperfEach)
+		} else if _, err := llmperfRequests(out, partner); err != nil {
+			return err
+		}
+	}
 	llmperfSummaryRow(out, summary, name)
-	if !isSummary {
-		return nil
-	}
-	partner := d.Beside(name+llmperfEach, maxPartner)
-	if partner == nil {
-		out.Note("no %s next to it: figures only, no requests", name+llmperfEach)
-		return nil
-	}
-	_, err = llmperfRequests(out, partner)
-	return err
+	return nil
 }
 
 // llmperfSummaryRow reads the run. The file has no duration; the completed requests
@@ -102,7 +100,7 @@ func llmperfSummaryRow(out *read.Rows, summary read.Object, name string) {
 			continue
 		}
 		name, is := llmperfName(rest)
-		addFigure(out, 0, name, is, unitByEnding(name, llmperfUnits), number(key))
+		addFigure(out, name, is, unitByEnding(name, llmperfUnits), number(key))
 	}
 }
 

@@ -25,7 +25,6 @@ var Locust = read.Format{
 		return ""
 	},
 	Read:  readLocust,
-	Kind:  "results",
 	Wants: "a CSV with Type, Name, Request Count and Failure Count (Locust's --csv)",
 }
 
@@ -33,21 +32,19 @@ var Locust = read.Format{
 // are refused.
 func readLocust(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
-	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		if s.Has("Error") || s.Has("Traceback") {
 			return nil, hint.Errorf("Locust's failures: messages alone, no measurement").Hint("take in the _stats.csv of the same run")
 		}
-		point++
-		locustRow(out, point-1, s)
+		locustRow(out, s)
 		return nil, nil
 	})
 }
 
 // locustRow is one row of statistics. Columns have three names, by version and by file.
-func locustRow(out *read.Rows, point int32, s *read.Sheet) {
+func locustRow(out *read.Rows, s *read.Sheet) {
 	row := Point{
-		Point: point, Tool: "locust", Label: read.WordOrNil(s.Text("Name")), StartedAt: read.UnixInstant(s.Number("Timestamp")),
+		Tool: "locust", Label: read.WordOrNil(s.Text("Name")), StartedAt: read.UnixInstant(s.Number("Timestamp")),
 		MaxConcurrency: s.Number("User Count").Count(), Load: new("closed"),
 		Requests: s.Number(s.First("Request Count", "Total Request Count", "# requests")).Count(),
 		Failed:   s.Number(s.First("Failure Count", "Total Failure Count", "# failures")).Count(),
@@ -69,15 +66,15 @@ func locustRow(out *read.Rows, point int32, s *read.Sheet) {
 		if isEmpty && part.statistic != "value" {
 			continue
 		}
-		addFigure(out, point, part.name, part.statistic, part.unit, s.Number(part.column))
+		addFigure(out, part.name, part.statistic, part.unit, s.Number(part.column))
 	}
-	locustPercentiles(out, point, s)
+	locustPercentiles(out, s)
 }
 
 // locustPercentiles reads the columns named 50%, 99%, ... In the history they cover
 // its last ten seconds, while its other columns cover all the time until then, so
 // they have another name. 100% is the maximum.
-func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) {
+func locustPercentiles(out *read.Rows, s *read.Sheet) {
 	name := "Response Time"
 	if s.Has("Total Request Count") {
 		name = "Response Time of 10s"
@@ -92,11 +89,11 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) {
 		}
 		found = found || digits == "50"
 		if value := s.Number(column); value.Value > 0 || !isUnknown {
-			addFigure(out, point, name, "p"+digits, "ms", value)
+			addFigure(out, name, "p"+digits, "ms", value)
 		}
 	}
 	if !found && s.Number(s.First("Request Count", "# requests")).Value != 0 {
-		addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
+		addFigure(out, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
 	}
 }
 
@@ -109,7 +106,6 @@ var LocustRequests = read.Format{
 		return read.If(h.ColumnsHave("request_type", "name", "response_time"), "a log of Locust's requests, with request_type, name and response_time")
 	},
 	Read: readLocustRequests,
-	Kind: "results",
 
 	TakesColumns: true,
 	Wants:        "a CSV with request_type, name and response_time (ms): a log of Locust's request event",

@@ -32,7 +32,6 @@ var MLPerf = read.Format{
 		return ""
 	},
 	Read:  readMLPerf,
-	Kind:  "results",
 	Wants: "text with " + mlperfTitle + ", Scenario and Mode (mlperf_log_summary.txt of MLPerf's LoadGen)",
 }
 
@@ -80,7 +79,7 @@ func readMLPerf(d *read.Document, out *read.Rows) error {
 	}
 	out.About.TimeUnit = "ns"
 	var run *mlperfRun
-	points, withoutSpeed := int32(0), 0
+	points, withoutSpeed := 0, 0
 	end := func() error {
 		if run == nil {
 			return nil
@@ -90,7 +89,7 @@ func readMLPerf(d *read.Document, out *read.Rows) error {
 			return nil
 		}
 		points++
-		return addPoint(out, run.point(out, points-1, d.Path), run.figures)
+		return addPoint(out, run.point(out, d.Path), run.figures)
 	}
 	err := d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
 		text := strings.TrimSpace(string(line))
@@ -183,9 +182,9 @@ func (r *mlperfRun) figure(name, is, unit string, value read.Number) {
 }
 
 // point says what was asked. Of a submission the folders say the system and the model.
-func (r *mlperfRun) point(out *read.Rows, point int32, path string) Point {
+func (r *mlperfRun) point(out *read.Rows, path string) Point {
 	scenario := r.said["Scenario"]
-	row := Point{Point: point, Tool: "mlperf-loadgen"}
+	row := Point{Tool: "mlperf-loadgen"}
 	if found := mlperfFolder().FindStringSubmatch(filepath.ToSlash(path)); found != nil {
 		row.Hardware, row.Model = read.WordOrNil(found[1]), read.ModelName(found[2])
 		if strings.EqualFold(found[3], "Interactive") && scenario == "Server" {

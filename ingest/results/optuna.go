@@ -43,7 +43,6 @@ var Optuna = read.Format{
 		return ""
 	},
 	Read: readOptuna,
-	Kind: "results",
 
 	TakesColumns: true,
 	Wants:        "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
@@ -79,13 +78,11 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	out.About.TimeUnit = "datetime"
-	point := int32(0)
 	add := func(number int64, t trial) (*read.Reject, error) {
 		if t.number.Count() == nil {
 			return &read.Reject{Column: "number", Reason: read.NotAnInteger}, nil
 		}
-		point++
-		return nil, t.add(out, point-1, goals)
+		return nil, t.add(out, goals)
 	}
 	head := read.NewHead(d.First.Data, d.Base())
 	switch {
@@ -128,7 +125,7 @@ func statedDirections(d *read.Document) (directions, error) {
 }
 
 // add writes a trial as a point with its figures.
-func (t *trial) add(out *read.Rows, point int32, goals directions) error {
+func (t *trial) add(out *read.Rows, goals directions) error {
 	flat := map[string]any{"state": t.state}
 	read.Flatten(flat, "params", t.params)
 	for name := range t.values {
@@ -136,7 +133,7 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 	}
 	flat["are_directions_known"] = goals.isKnown
 	row := Point{
-		Point: point, Tool: "optuna", Label: new("trial " + strconv.FormatInt(*t.number.Count(), 10)),
+		Tool: "optuna", Label: new("trial " + strconv.FormatInt(*t.number.Count(), 10)),
 		StartedAt: t.start, DurationS: t.duration, Settings: read.Settings(flat),
 	}
 	if row.DurationS == nil && t.start != nil && t.end != nil {
@@ -150,11 +147,11 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 	out.Add(row)
 	var named []benchFigure
 	for _, name := range read.SortedKeys(t.values) {
-		addFigure(out, point, name, "value", "", t.values[name])
+		addFigure(out, name, "value", "", t.values[name])
 		named = append(named, benchFigure{column: name, word: strings.TrimPrefix(name, "values_"), value: t.values[name]})
 	}
 	for _, name := range read.SortedKeys(t.attributes) {
-		addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name])
+		addFigure(out, "user_attrs_"+name, "value", "", t.attributes[name])
 		named = append(named, benchFigure{column: "user_attrs_" + name, word: name, value: t.attributes[name]})
 	}
 	figures, err := benchFigures(named, goals.named)
@@ -162,7 +159,7 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 		return fmt.Errorf("trial %d: %w", *t.number.Count(), err)
 	}
 	for _, f := range figures {
-		addFigure(out, point, f.Name, f.Statistic, *f.Unit, f.value)
+		addFigure(out, f.Name, f.Statistic, *f.Unit, f.value)
 	}
 	return nil
 }

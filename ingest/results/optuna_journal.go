@@ -82,7 +82,7 @@ func readJournal(d *read.Document, out *read.Rows, stated directions) error {
 		if study := studyOf[i]; study >= 0 && study < len(goals) {
 			goal = goals[study]
 		}
-		if err := t.add(out, int32(i), goal); err != nil {
+		if err := t.add(out, goal); err != nil {
 			return err
 		}
 	}

@@ -167,7 +167,7 @@ func (r *requestArrays) failure(j *read.JSONStream, first byte) error {
 // without being asked for details, make rows too. Arrays of different lengths do
 // not say which element belongs to which request: then there are no rows, and a
 // note.
-func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
+func (r *requestArrays) addTo(out *read.Rows, number int64) error {
 	tellTexts(out, textField{"generated_texts", read.Presence(r.hasTexts)}, textField{"errors", read.Presence(r.hasErrors)})
 	if r.bad != "" {
 		return out.Reject(number, r.bad, read.NotANumber)
@@ -181,7 +181,7 @@ func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
 		return nil
 	}
 	for i := range count {
-		out.Add(r.row(point, i))
+		out.Add(r.row(i))
 	}
 	return out.Err()
 }
@@ -202,9 +202,9 @@ func (r *requestArrays) count() (count int, areEqual bool) {
 
 // row is one request. Without latencies, its end is that of its last chunk, TTFT
 // plus all gaps.
-func (r *requestArrays) row(point int32, i int) Request {
+func (r *requestArrays) row(i int) Request {
 	row := Request{
-		Point: point, Seq: int32(i),
+		Seq:         int32(i),
 		InputTokens: tokensAt(r.inputs, i), OutputTokens: tokensAt(r.outputs, i), CachedTokens: tokensAt(r.cached, i),
 		TTFTS: elementAt(r.ttfts, i), E2ES: elementAt(r.latencies, i), StartedS: elementAt(r.starts, i),
 	}

@@ -32,30 +32,32 @@ func (row *Point) requests(of read.Object) {
 	}
 }
 
-// Check drops what cannot be from the point, and gives it its place where several
-// results make one source: the files of a results folder are numbered on and
-// labelled by their names.
+// pointsOf is how many points there are so far, which is the number of the next.
+func pointsOf(out *read.Rows) int32 { return int32(out.Counts[Point{}.Table()]) }
+
+// Check drops what cannot be from the point, and gives it the next number of its source. In a
+// results folder, whose files make one source, points have the names of their files.
 func (r Point) Check(out *read.Rows) (read.Row, bool) {
 	sanePoint(out, &r)
-	r.Point += out.FirstPoint
+	r.Point = pointsOf(out)
 	if out.Label != "" {
 		r.Label = &out.Label
 	}
 	return r, true
 }
 
-// Check says whether the figure can be kept.
+// Check says whether the figure can be kept. It is one of the point before it.
 func (r Figure) Check(out *read.Rows) (read.Row, bool) {
-	isSane := saneFigure(out, r)
-	r.Point += out.FirstPoint
-	return r, isSane
+	r.Point = pointsOf(out) - 1
+	return r, saneFigure(out, r)
 }
 
-// Check drops what cannot be from the request. A session's id that may be
-// somebody's name is replaced by a number.
+// Check drops what cannot be from the request. It is one of the point that comes after it,
+// because a file of requests alone has a point only once they are counted. A session's id that
+// may be somebody's name is replaced by a number.
 func (r Request) Check(out *read.Rows) (read.Row, bool) {
 	saneRequest(out, &r)
-	r.Point += out.FirstPoint
+	r.Point = pointsOf(out)
 	r.SessionID = out.Session(r.SessionID)
 	return r, true
 }

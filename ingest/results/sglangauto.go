@@ -24,7 +24,6 @@ var SGLangAuto = read.Format{
 		return read.If(read.HasAll(resultKeys(h), "stage", "candidate_id", "requested_qps", "server_flags"), "trials of SGLang's auto_benchmark: stage, candidate_id, requested_qps, server_flags")
 	},
 	Read:  readSGLangAuto,
-	Kind:  "results",
 	Wants: "lines with stage, candidate_id, requested_qps, server_flags and metrics (results.jsonl of SGLang's auto_benchmark)",
 }
 
@@ -35,7 +34,6 @@ func readSGLangAuto(d *read.Document, out *read.Rows) error {
 	if d.Base() == "live_results.jsonl" && d.Beside("results.jsonl", enough) != nil {
 		return hint.Errorf("the trials of results.jsonl once more").Hint("take in results.jsonl in the same folder: it is complete, and says which trial was a candidate's best").Mark(read.ErrUnknownFormat)
 	}
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
 		if o.Float("requested_qps") == nil && o.Word("requested_qps") == nil {
 			return out.Reject(number, "requested_qps", read.Missing)
@@ -43,21 +41,20 @@ func readSGLangAuto(d *read.Document, out *read.Rows) error {
 		if o["error"] != nil {
 			out.Text("error")
 		}
-		row, figures := sglangTrial(o, out, point)
-		point++
+		row, figures := sglangTrial(o, out)
 		out.Note("sla_passed compares means with the bounds; it is kept as a setting, and whether an SLO is met is judged from what was measured")
 		return addPoint(out, row, figures)
 	})
 }
 
 // sglangTrial reads one trial.
-func sglangTrial(o read.Object, out *read.Rows, point int32) (Point, []Figure) {
+func sglangTrial(o read.Object, out *read.Rows) (Point, []Figure) {
 	metrics := o.Object("metrics")
-	figures, used := vllmFigures(metrics, out, point, "ms")
-	row := Point{Point: point, Tool: "sglang-bench", Engine: new("sglang")}
+	figures, used := vllmFigures(metrics, out, "ms")
+	row := Point{Tool: "sglang-bench", Engine: new("sglang")}
 	flat := map[string]any{}
 	if len(figures) > 0 {
-		row = sglangPoint(metrics, out, point)
+		row = sglangPoint(metrics, out)
 		if kept := vllmSettings(metrics, out, append(used, sglangPointKeys...)); kept != nil {
 			_ = json.Unmarshal([]byte(*kept), &flat)
 		}
@@ -69,11 +66,7 @@ func sglangTrial(o read.Object, out *read.Rows, point int32) (Point, []Figure) {
 	row.RequestRatePerS, row.MaxConcurrency = o.Float("requested_qps"), cmp.Or(o.Count("max_concurrency"), row.MaxConcurrency)
 	row.Load = cmp.Or(row.openLoad(), row.Load)
 	read.Flatten(flat, "flags", o.Object("server_flags"))
-	for _, key := range []string{"stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned"} {
-		if value := o.Scalar(key); value != nil {
-			flat[key] = value
-		}
-	}
+	keep(flat, o, "stage", "candidate_id", "sla_passed", "best_for_candidate", "heuristic_pruned")
 	flat["state"] = "complete"
 	if len(figures) == 0 {
 		flat["state"] = "failed"

@@ -15,7 +15,6 @@ var SGLangBench = read.Format{
 	Sees:  seesSGLang,
 	Read:  readSGLang,
 	Wants: "backend, dataset_name, request_rate, random_input_len and sharegpt_output_len, a line a run",
-	Kind:  "results",
 }
 
 // seesSGLang asks for lengths of both kinds of data sets, which the client always
@@ -33,27 +32,25 @@ var sglangPointKeys = []string{
 
 // readSGLang reads a run per line, with its requests where details were saved.
 func readSGLang(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
 		if o.Float("duration") == nil || o.Float("completed") == nil {
 			return out.Reject(number, "duration", read.Missing)
 		}
-		if err := r.addTo(out, number, point); err != nil {
+		if err := r.addTo(out, number); err != nil {
 			return err
 		}
-		figures, used := vllmFigures(o, out, point, "ms")
-		row := sglangPoint(o, out, point)
+		figures, used := vllmFigures(o, out, "ms")
+		row := sglangPoint(o, out)
 		saysOf(o, r)
 		row.Settings = vllmSettings(o, out, append(used, sglangPointKeys...))
-		point++
 		return addPoint(out, row, figures)
 	})
 }
 
 // sglangPoint reads a run. Of the server's own description (server_info) the words
 // that name it are kept.
-func sglangPoint(o read.Object, out *read.Rows, point int32) Point {
-	row := vllmPoint(o, out, point, "sglang-bench")
+func sglangPoint(o read.Object, out *read.Rows) Point {
+	row := vllmPoint(o, out, "sglang-bench")
 	row.Label = o.Word("tag")
 	if dataset := o.Word("dataset_name"); dataset != nil && strings.HasPrefix(*dataset, "random") {
 		row.InputTokensAsked, row.OutputTokensAsked = o.Float("random_input_len"), o.Float("random_output_len")

@@ -17,7 +17,6 @@ var SQLite = read.Format{
 	Read: func(d *read.Document, _ *read.Rows) error {
 		return hint.Errorf("an SQLite file: an export of it is read").Hint("%s", sqliteHint(d.First.Data))
 	},
-	Kind:  "results",
 	Wants: "nothing: an export of it is read",
 }
 

@@ -16,7 +16,6 @@ var TraceReplayer = read.Format{
 		return read.If(h.IsLines() && h.Has("s_time", "s_time_drift", "input_length", "output_length"), "JSON lines with s_time, s_time_drift, input_length and output_length")
 	},
 	Read:  readTraceReplayer,
-	Kind:  "results",
 	Wants: "JSON lines with s_time, s_time_drift, input_length and output_length (trace-replayer)",
 }
 

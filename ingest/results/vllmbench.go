@@ -21,7 +21,6 @@ var VLLMBenchServe = read.Format{
 	Sees:  seesVLLMServe,
 	Read:  readVLLMServe,
 	Wants: "date, model_id, tokenizer_id, num_prompts, request_rate and duration",
-	Kind:  "results",
 }
 
 // seesVLLMServe refuses latencies without _ms in their names: those are
@@ -38,31 +37,23 @@ func isVLLMServe(keys []string) bool {
 		read.HasAll(keys, "date", "mode", "model_id", "num_conversations", "multi_turn_concurrency", "duration", "completed") // the Rust client
 }
 
-// readVLLMServe makes a point of each object.
+// readVLLMServe makes a point of each object, after the requests of those that were saved in
+// detail.
 func readVLLMServe(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
-		err := addVLLMServe(o, out, number, point, r)
-		point++
-		return err
+		if o.Float("duration") == nil && o.Float("request_throughput") == nil {
+			return out.Reject(number, "duration", read.Missing)
+		}
+		if err := r.addTo(out, number); err != nil {
+			return err
+		}
+		figures, used := vllmFigures(o, out, "ms")
+		figures = append(figures, partFigures(o, out)...)
+		row := vllmPoint(o, out, "vllm-bench-serve")
+		saysOf(o, r)
+		row.Settings = vllmSettings(o, out, append(used, vllmPointKeys...))
+		return addPoint(out, row, figures)
 	})
-}
-
-// addVLLMServe adds one run: its point, its figures and, where it was saved in
-// detail, its requests.
-func addVLLMServe(o read.Object, out *read.Rows, number int64, point int32, r *requestArrays) error {
-	if o.Float("duration") == nil && o.Float("request_throughput") == nil {
-		return out.Reject(number, "duration", read.Missing)
-	}
-	if err := r.addTo(out, number, point); err != nil {
-		return err
-	}
-	figures, used := vllmFigures(o, out, point, "ms")
-	figures = append(figures, partFigures(o, out, point)...)
-	row := vllmPoint(o, out, point, "vllm-bench-serve")
-	saysOf(o, r)
-	row.Settings = vllmSettings(o, out, append(used, vllmPointKeys...))
-	return addPoint(out, row, figures)
 }
 
 // saysOf keeps with the settings what staging.result_requests must know about the
@@ -80,10 +71,10 @@ var vllmPointKeys = []string{
 }
 
 // vllmPoint reads the run, for this client and for those that came from it.
-func vllmPoint(o read.Object, out *read.Rows, point int32, tool string) Point {
+func vllmPoint(o read.Object, out *read.Rows, tool string) Point {
 	noteOdd(o, out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
 	row := Point{
-		Point: point, Tool: tool, Label: o.Word("label"), StartedAt: clientDate(o, "date", out),
+		Tool: tool, Label: o.Word("label"), StartedAt: clientDate(o, "date", out),
 		Model: o.ModelName("model_id"), Engine: vllmEngine(o), Load: vllmLoad(o),
 		RequestRatePerS: o.Float("request_rate"), MaxConcurrency: cmp.Or(o.Count("max_concurrency"), o.Count("multi_turn_concurrency")),
 		Requests: o.Count("num_prompts"), Completed: o.Count("completed"), Failed: cmp.Or(o.Count("failed"), o.Count("failed_requests")), DurationS: o.Float("duration"),
@@ -147,7 +138,7 @@ var vllmUnits = map[string]string{
 // vllmFigures are the numbers that the tool computed, and the keys that they were
 // read from. Latencies without _ms in their names are in the unit given. median_
 // and p50_ are the same number; where both are there, one is taken.
-func vllmFigures(o read.Object, out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
+func vllmFigures(o read.Object, out *read.Rows, bare string) (figures []Figure, used []string) {
 	for _, key := range read.SortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
 		unit, alone := vllmUnits[name]
@@ -164,7 +155,7 @@ func vllmFigures(o read.Object, out *read.Rows, point int32, bare string) (figur
 			}
 			continue
 		}
-		figure := Figure{Point: point, Name: name, Statistic: "value", Unit: maybe.Known(unit), Value: *value}
+		figure := Figure{Name: name, Statistic: "value", Unit: maybe.Known(unit), Value: *value}
 		if isLatency {
 			figure.Name, figure.Statistic = parts[1]+parts[3], parts[2]
 			figure.Unit = new(bare)
@@ -189,9 +180,9 @@ func vllmFigures(o read.Object, out *read.Rows, point int32, bare string) (figur
 // partFigures are the figures of a part of the run, as the Rust client computes
 // them: of the time in which all slots were taken, and of each turn of the
 // conversations.
-func partFigures(o read.Object, out *read.Rows, point int32) (figures []Figure) {
+func partFigures(o read.Object, out *read.Rows) (figures []Figure) {
 	part := func(name string, of read.Object) {
-		inside, _ := vllmFigures(of, out, point, "ms")
+		inside, _ := vllmFigures(of, out, "ms")
 		for _, figure := range inside {
 			figure.Name = name + "." + figure.Name
 			figures = append(figures, figure)
@@ -203,7 +194,7 @@ func partFigures(o read.Object, out *read.Rows, point int32) (figures []Figure) 
 			}
 			for _, pair := range of.List(key) {
 				if percentile, value, isPair := pairOf(pair); isPair {
-					figures = append(figures, Figure{Point: point, Name: name + "." + parts[1], Unit: new("ms"), Value: value,
+					figures = append(figures, Figure{Name: name + "." + parts[1], Unit: new("ms"), Value: value,
 						Statistic: "p" + strconv.FormatFloat(percentile, 'f', -1, 64)})
 				}
 			}

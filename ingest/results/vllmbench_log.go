@@ -19,7 +19,6 @@ var VLLMBenchLog = read.Format{
 		return read.If(bytes.Contains(h.Data, []byte(benchTitle)) && bytes.Contains(h.Data, []byte("Benchmark duration (s):")) && !bytes.Contains(h.Data, []byte("\nBackend:")), "what vllm bench serve prints: "+benchTitle)
 	},
 	Read:    readBenchLog,
-	Kind:    "results",
 	Wants:   "the text that vllm bench serve prints, with " + benchTitle,
 	IsGuess: true,
 }
@@ -62,11 +61,10 @@ func readBenchLog(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	asked, model := map[string]string{}, ""
 	var log *benchLog
-	points := int32(0)
 	end := func() {
 		if log != nil {
-			log.add(out, points, d.Base())
-			log, points = nil, points+1
+			log.add(out, d.Base())
+			log = nil
 		}
 	}
 	err := d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
@@ -136,7 +134,7 @@ func (l *benchLog) take(text string) {
 
 // add writes the report as a point. In the name of an auto_tune log are the two
 // settings that it tried.
-func (l *benchLog) add(out *read.Rows, point int32, name string) {
+func (l *benchLog) add(out *read.Rows, name string) {
 	switch {
 	case l.row.MaxConcurrency != nil && l.row.RequestRatePerS == nil:
 		l.row.Load = new("closed")
@@ -152,11 +150,10 @@ func (l *benchLog) add(out *read.Rows, point int32, name string) {
 		l.flat["max_num_seqs"], l.flat["max_num_batched_tokens"] = read.ParseNumber(found[1]).Value, read.ParseNumber(found[2]).Value
 		l.row.Label = new("max_num_seqs=" + found[1] + " max_num_batched_tokens=" + found[2])
 	}
-	l.row.Point, l.row.Settings = point, read.Settings(l.flat)
+	l.row.Settings = read.Settings(l.flat)
 	out.Add(l.row)
 	seen := map[string]bool{} // the median is printed twice where p50 was asked for
 	for _, figure := range l.figures {
-		figure.Point = point
 		if key := figure.Name + " " + figure.Statistic; !seen[key] {
 			seen[key] = true
 			out.Add(figure)

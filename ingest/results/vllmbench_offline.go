@@ -13,7 +13,6 @@ var VLLMBenchThroughput = read.Format{
 	Sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
 	Read:  readVLLMThroughput,
 	Wants: "elapsed_time, num_requests, total_num_tokens, requests_per_second and tokens_per_second",
-	Kind:  "results",
 }
 
 // VLLMBenchLatency reads what "vllm bench latency" writes. Each of its latencies is
@@ -23,7 +22,6 @@ var VLLMBenchLatency = read.Format{
 	Sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
 	Read:  readVLLMLatency,
 	Wants: "avg_latency, latencies and percentiles",
-	Kind:  "results",
 }
 
 // seesKeys recognises an object by its keys.
@@ -35,13 +33,12 @@ func seesKeys(what string, keys ...string) func(*read.Head) string {
 
 // readVLLMThroughput makes a point of each object.
 func readVLLMThroughput(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, _ *requestArrays) error {
 		if o.Float("elapsed_time") == nil {
 			return out.Reject(number, "elapsed_time", read.Missing)
 		}
 		row := Point{
-			Point: point, Tool: "vllm-bench-throughput", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Tool: "vllm-bench-throughput", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
 			Requests: o.Count("num_requests"), Completed: o.Count("num_requests"), DurationS: o.Float("elapsed_time"),
 			Settings: vllmSettings(o, out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
 		}
@@ -51,37 +48,34 @@ func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 		} {
 			figures = append(figures, valueFigure(figure.name, figure.unit, o.Float(figure.name))...)
 		}
-		point++
 		return addPoint(out, row, figures)
 	})
 }
 
 // readVLLMLatency makes a point of each object, with one request per batch.
 func readVLLMLatency(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return resultObjects(d, out, func(number int64, o read.Object, r *requestArrays) error {
 		mean := o.Float("avg_latency")
 		if mean == nil {
 			return out.Reject(number, "avg_latency", read.Missing)
 		}
 		row := Point{
-			Point: point, Tool: "vllm-bench-latency", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Tool: "vllm-bench-latency", Model: o.ModelName("model_id"), Engine: new("vllm"), Load: new("offline"),
 			Settings: vllmSettings(o, out, []string{"avg_latency", "percentiles", "model_id"}),
 		}
 		if len(r.latencies) > 0 {
 			row.Requests, row.Completed = new(int64(len(r.latencies))), new(int64(len(r.latencies)))
 		}
-		if err := r.addTo(out, number, point); err != nil {
+		if err := r.addTo(out, number); err != nil {
 			return err
 		}
-		figures := []Figure{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
+		figures := []Figure{{Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
 		percentiles := o.Object("percentiles")
 		for _, key := range read.SortedKeys(percentiles) {
 			if value := percentiles.Float(key); value != nil && percentileKey().MatchString(key) {
-				figures = append(figures, Figure{Point: point, Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
+				figures = append(figures, Figure{Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
 			}
 		}
-		point++
 		return addPoint(out, row, figures)
 	})
 }

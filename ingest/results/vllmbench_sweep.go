@@ -14,7 +14,6 @@ var VLLMBenchSweep = read.Format{
 	Sees:  seesVLLMSweep,
 	Read:  readVLLMSweep,
 	Wants: "columns as the keys of vllm bench serve, and run_number",
-	Kind:  "results",
 }
 
 // seesVLLMSweep asks for the same keys as columns.
@@ -24,7 +23,6 @@ func seesVLLMSweep(h *read.Head) string {
 
 // readVLLMSweep turns each row into the object that it was made from.
 func readVLLMSweep(d *read.Document, out *read.Rows) error {
-	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		o := read.Object{}
 		for _, name := range s.Names() {
@@ -37,10 +35,9 @@ func readVLLMSweep(d *read.Document, out *read.Rows) error {
 		if o.Float("duration") == nil {
 			return &read.Reject{Column: "duration", Reason: read.Missing}, nil
 		}
-		figures, used := vllmFigures(o, out, point, "ms")
-		row := vllmPoint(o, out, point, "vllm-bench-serve")
+		figures, used := vllmFigures(o, out, "ms")
+		row := vllmPoint(o, out, "vllm-bench-serve")
 		row.Settings = vllmSettings(o, out, append(used, vllmPointKeys...))
-		point++
 		return nil, addPoint(out, row, figures)
 	})
 }

@@ -29,7 +29,6 @@ var Agentic = read.Format{
 	Sees:  seesAgentic,
 	Read:  readAgentic,
 	Wants: `one JSON object, or one a line, with "id", "block_size" and "requests", each with "t", "in", "out" and "hash_ids"`,
-	Kind:  "arrivals",
 }
 
 // seesAgentic asks for the three keys that make a session of it.

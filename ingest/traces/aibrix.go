@@ -17,7 +17,6 @@ var AIBrix = read.Format{
 	Sees:  seesAIBrix,
 	Read:  readAIBrix,
 	Wants: `JSON lines with "timestamp" (ms) and "requests", each with "Prompt Length" and "Output Length"`,
-	Kind:  "arrivals",
 }
 
 // seesAIBrix looks for a request in the head, by either name of its length.

@@ -17,7 +17,6 @@ var AIPerfTurns = read.Format{
 	Sees:  seesTurns,
 	Read:  readTurns,
 	Wants: `JSON lines with "session_id", "input_length", "output_length", and "timestamp" or "delay" (ms)`,
-	Kind:  "arrivals",
 }
 
 // seesTurns searches the first megabyte for a delay, because the first lines of a

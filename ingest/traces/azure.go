@@ -31,7 +31,6 @@ var Azure = read.Format{
 	Sees:  seesAzure,
 	Open:  openAzure,
 	Wants: "a CSV header such as TIMESTAMP,ContextTokens,GeneratedTokens",
-	Kind:  "arrivals",
 }
 
 // role is what a column tells of a request.

@@ -19,7 +19,6 @@ var Bailian = read.Format{
 	Sees:  seesBailian,
 	Read:  readBailian,
 	Wants: `JSON lines with "chat_id", "parent_chat_id", "timestamp" (s), "input_length" and "output_length"`,
-	Kind:  "arrivals",
 }
 
 // bailianBlock is how many tokens an id stands for where the file's name does not

@@ -19,7 +19,6 @@ var BurstGPT = read.Format{
 	Sees:  seesBurstGPT,
 	Read:  readBurstGPT,
 	Wants: "a CSV header with Timestamp, Request tokens and Response tokens",
-	Kind:  "arrivals",
 }
 
 // seesBurstGPT compares names without their capitals.

@@ -15,7 +15,6 @@ var Conversations = read.Format{
 	Sees:  seesConversations,
 	Read:  refuseConversations,
 	Wants: `conversations as text, which are refused: they have no token counts`,
-	Kind:  "arrivals",
 }
 
 // seesConversations tells the three collections apart, for the message.

@@ -22,7 +22,6 @@ var Dynamo = read.Format{
 	Sees:  seesDynamo,
 	Read:  readDynamo,
 	Wants: `JSON lines with "schema": "dynamo.request.trace.v1", "event_type" and "request"`,
-	Kind:  "arrivals",
 }
 
 // seesDynamo looks for the name of a schema in the first line.

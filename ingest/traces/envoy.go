@@ -17,7 +17,6 @@ var Envoy = read.Format{
 	Read:         readEnvoy,
 	Wants:        `JSON lines with "start_time", "gen_ai.usage.input_tokens" and "gen_ai.usage.output_tokens"`,
 	TakesColumns: true,
-	Kind:         "arrivals",
 }
 
 // seesEnvoy asks for fewer keys where the user names the columns.

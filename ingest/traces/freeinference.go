@@ -18,7 +18,6 @@ var FreeInference = read.Format{
 	Sees:  seesFreeInference,
 	Read:  func(d *read.Document, out *read.Rows) error { return ReadFreeInference(d.Reader(), out) },
 	Wants: `JSON lines with "session_id", "start_ms" and "requests", each with "start_ms" and "provider_tokens"`,
-	Kind:  "arrivals",
 }
 
 // seesFreeInference asks for the keys of a session.

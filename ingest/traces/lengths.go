@@ -17,7 +17,6 @@ import (
 // requests and the window.
 var Lengths = read.Format{
 	Name:  "lengths",
-	Kind:  "lengths",
 	Sees:  seesLengths,
 	Read:  readLengths,
 	Wants: "a CSV header with requests and input_up_to, output_up_to or window_from_s and window_until_s",

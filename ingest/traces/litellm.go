@@ -18,7 +18,6 @@ var LiteLLM = read.Format{
 	Read:         readLiteLLM,
 	Wants:        "columns, or JSON keys, startTime, endTime, prompt_tokens, completion_tokens and call_type",
 	TakesColumns: true,
-	Kind:         "arrivals",
 }
 
 // seesLiteLLM asks for five columns that only LiteLLM has together.

@@ -35,7 +35,6 @@ var Mooncake = read.Format{
 	Open:      openMooncake,
 	TakesUnit: true,
 	Wants:     `JSON lines with "timestamp" (ms), "input_length", "output_length" and "hash_ids"`,
-	Kind:      "arrivals",
 }
 
 // mooncakeBlock is how many tokens an id stands for. The file does not say; where

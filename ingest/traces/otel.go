@@ -21,7 +21,6 @@ var OTel = read.Format{
 	Sees:  seesOTel,
 	Read:  readOTel,
 	Wants: `"resourceSpans", or "spans" with a "trace_id", and token counts in their attributes (gen_ai.usage.input_tokens)`,
-	Kind:  "arrivals",
 }
 
 // seesOTel recognises the three forms by their outermost keys.

@@ -28,7 +28,6 @@ var Plain = read.Format{
 	IsGuess:      true,
 	TakesColumns: true,
 	TakesUnit:    true,
-	Kind:         "arrivals",
 }
 
 // seesPlain asks for an arrival and both lengths. Where the user names the columns,

@@ -22,7 +22,6 @@ import (
 // in seconds. The shares are a Python dictionary printed into a string.
 var ServeGenRates = read.Format{
 	Name:  "servegen-rates",
-	Kind:  "lengths",
 	Sees:  seesServeGenRates,
 	Read:  readServeGenRates,
 	Wants: "CSV without a header: t,rate,cv,pattern,arg1,arg2",
@@ -31,7 +30,6 @@ var ServeGenRates = read.Format{
 // ServeGenLengths reads the other file of a client: the shares of lengths.
 var ServeGenLengths = read.Format{
 	Name:  "servegen-lengths",
-	Kind:  "lengths",
 	Sees:  seesServeGenLengths,
 	Read:  readServeGenLengths,
 	Wants: `one JSON object of windows, {"0": {"input_tokens": "{39: 0.1, ...}", "output_tokens": "{...}"}, ...}`,

@@ -23,7 +23,6 @@ var SwissAI = read.Format{
 	Sees:  seesSwissAI,
 	Read:  readSwissAI,
 	Wants: `JSON lines with "created_at", "reported_token_input", "reported_token_output", and "token_count" with "bucket_ids" where blocks are known`,
-	Kind:  "arrivals",
 }
 
 // swissBucket is how many tokens an id stands for.

@@ -34,7 +34,6 @@ var TraceLab = read.Format{
 	Sees:  seesTraceLab,
 	Read:  readTraceLab,
 	Wants: `JSON lines with "session_id", "round_index", "prefix_tokens", "newly_append_tokens", "output_tokens" and "timing_events"`,
-	Kind:  "arrivals",
 }
 
 // traceLabBlock is how many tokens an id stands for. Prompts are of tens of thousands: in

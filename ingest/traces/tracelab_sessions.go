@@ -18,7 +18,6 @@ var TraceLabSessions = read.Format{
 	Sees:  seesTraceLabSessions,
 	Read:  readTraceLabSessions,
 	Wants: `CSV with session_id (or id), round_idx, prefix_len, input_len, output_len, and arrival_time and tool_wait_after_ms (ms)`,
-	Kind:  "arrivals",
 }
 
 // sessionTableBlock is how many tokens an id stands for: such tables also have prompts of

@@ -103,27 +103,22 @@ func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, na
 }
 
 // readCells reads the cells and windows of a source that is a histogram.
-func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
-	err := warehouse.Each(ctx, w.DB(), `
+func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) (err error) {
+	s.lengths, err = warehouse.All(ctx, w.DB(), `
 		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(class, ''), coalesce(client, ''),
 			coalesce(input_above, -1), coalesce(input_up_to, -1), coalesce(output_above, -1), coalesce(output_up_to, -1), requests
 		from raw.length_cells
-		where source_id in (`+called+`)`, []any{name}, func(scan func(...any) error) error {
-		var c lengthCell
-		err := scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests)
-		s.lengths = append(s.lengths, c)
-		return err
+		where source_id in (`+called+`)`, []any{name}, func(c *lengthCell) []any {
+		return []any{&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests}
 	})
 	if err != nil {
 		return err
 	}
-	return warehouse.Each(ctx, w.DB(), `
-		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, []any{name}, func(scan func(...any) error) error {
-		var r rateCell
-		err := scan(&r.fromS, &r.untilS, &r.class, &r.requests)
-		s.rates = append(s.rates, r)
-		return err
+	s.rates, err = warehouse.All(ctx, w.DB(), `
+		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, []any{name}, func(r *rateCell) []any {
+		return []any{&r.fromS, &r.untilS, &r.class, &r.requests}
 	})
+	return err
 }
 
 // Passed reports whether every rule holds.

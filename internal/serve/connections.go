@@ -3,6 +3,7 @@ package serve
 import (
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -31,7 +32,9 @@ func mostConnections(workers int) int {
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget(conn)
+	if i := slices.Index(c.waiting, conn); i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+	}
 	switch state {
 	case http.StateNew:
 		c.open++
@@ -44,14 +47,5 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		c.waiting = append(c.waiting, conn)
 	case http.StateClosed, http.StateHijacked:
 		c.open--
-	}
-}
-
-func (c *connections) forget(conn net.Conn) {
-	for i, other := range c.waiting {
-		if other == conn {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			return
-		}
 	}
 }

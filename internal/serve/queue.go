@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -105,23 +106,16 @@ func (q *queue) release() {
 
 // remove takes a ticket back; false: it was called already.
 func (q *queue) remove(asker string, t *ticket) bool {
-	for i, other := range q.waiting[asker] {
-		if other != t {
-			continue
-		}
-		q.waiting[asker] = append(q.waiting[asker][:i:i], q.waiting[asker][i+1:]...)
-		if len(q.waiting[asker]) == 0 {
-			delete(q.waiting, asker)
-			for j, name := range q.turns {
-				if name == asker {
-					q.turns = append(q.turns[:j:j], q.turns[j+1:]...)
-					break
-				}
-			}
-		}
-		return true
+	i := slices.Index(q.waiting[asker], t)
+	if i < 0 {
+		return false
 	}
-	return false
+	q.waiting[asker] = slices.Delete(q.waiting[asker], i, i+1)
+	if len(q.waiting[asker]) == 0 {
+		delete(q.waiting, asker)
+		q.turns = slices.DeleteFunc(q.turns, func(name string) bool { return name == asker })
+	}
+	return true
 }
 
 // length is how many wait; the caller holds the lock.

@@ -177,9 +177,9 @@ func unitsOf(relations []*relation) map[string]string {
 // relationsOf groups the rows of schemaQuery by relation.
 func relationsOf(text []byte) ([]*relation, error) {
 	var rows []struct {
-		Relation, Kind, Comment, Column, Type, ColumnComment string
+		Relation, Kind, Comment, Column, Type string
+		ColumnComment                         string `json:"column_comment"`
 	}
-	text = []byte(strings.ReplaceAll(string(text), `"column_comment":`, `"ColumnComment":`))
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log"
 	"net"
@@ -69,7 +70,7 @@ func New(config Config) (*Server, error) {
 		WriteTimeout:   config.Timeout*2 + time.Minute,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
-		ErrorLog:       log.New(discard{}, "", 0), // a client's mistakes in TLS or HTTP are not the operator's
+		ErrorLog:       log.New(io.Discard, "", 0), // a client's mistakes in TLS or HTTP are not the operator's
 		ConnState:      (&connections{limit: mostConnections(config.Workers)}).changed,
 	}
 	if err := s.pool.prove(following.current); err != nil {
@@ -81,10 +82,6 @@ func New(config Config) (*Server, error) {
 	go s.watch()
 	return s, nil
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // watch takes up a new snapshot before the next query comes, so that a process waits for it.
 func (s *Server) watch() {

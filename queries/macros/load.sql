@@ -55,12 +55,6 @@ create macro macros.waves(d, l) as
 
 -- Time per token of a static batch as offline benchmarks report it, seconds: all of its time over the tokens of one answer. In each wave
 -- every prompt is worked on and every token decoded; steps that only carry prompts take their fixed times and weights, too.
---   select macros.static_tpot_s(d, l, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 32, is_static := true) as l
---   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
-create macro macros.static_tpot_s(d, l, batch, prompt_s, step_s) as
-    macros.waves_tpot_s(d, l, macros.waves(d, l), batch, prompt_s, step_s);
-
--- The same, for who has the waves already.
 --   select macros.waves_tpot_s(d, l, 1, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 32, is_static := true) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.waves_tpot_s(d, l, waves, batch, prompt_s, step_s) as
@@ -70,14 +64,6 @@ create macro macros.waves_tpot_s(d, l, waves, batch, prompt_s, step_s) as
         + (ceil(batch * macros.new_tokens(l) / d.max_num_batched_tokens) + macros.answer_s(l, 1) / l.tokens_per_step) * step_s
     )
     / l.output;
-
--- Seconds of a step of `batch` sequences, with the drafts of a speculating engine.
---   select macros.loaded_step_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
---   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
-create macro macros.loaded_step_s(d, l, batch) as
-    macros.drafted_s(d, l, batch, macros.decode_s(
-        d, batch * (1 + l.drafts), batch * macros.mean_context(l), batch * macros.windowed_context(d, l)
-    ));
 
 -- Mean context of a request while it decodes, cut at the window of the layers that have one, tokens.
 --   select macros.windowed_context(d, l) from (select d, macros.load(2000, 500, clients := 64) as l

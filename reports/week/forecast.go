@@ -7,8 +7,8 @@ import (
 	"tidemark/internal/show"
 )
 
-// forecast is the dot of 90_forecast.html.
-type forecast struct {
+// forecastPart is the dot of 90_forecast.html.
+type forecastPart struct {
 	Figure *figure
 	Lacks  *lacks
 	Needs  *table
@@ -20,7 +20,7 @@ func forecastView(f *facts) (any, string, error) {
 	if a.Why != "" || len(a.Ahead) == 0 {
 		lacking := f.byCollect("There is no forecast: " + dash(f.noForecast()) + ". This command fetches earlier weeks as far as Prometheus keeps them:")
 		lacking.Command += " --since 56d"
-		return forecast{Lacks: lacking}, "There is no forecast yet", nil
+		return forecastPart{Lacks: lacking}, "There is no forecast yet", nil
 	}
 	figure, err := drawn("forecast", f)
 	if err != nil {
@@ -29,7 +29,7 @@ func forecastView(f *facts) (any, string, error) {
 	figure.From, figure.Notes = "staging.service_weeks", a.Method+" · holidays are not modelled"
 	banded := append([]field{{"week", "VARCHAR"}, {"monday", "VARCHAR"}}, doubles("peak_rate_per_s", "low", "high")...)
 	figure.Tables, figure.Queries = []table{f.weeksAhead()}, []string{f.ofList("forecast.history", banded...), f.ofList("forecast.ahead", banded...)}
-	v := forecast{Figure: figure, Needs: f.needs()}
+	v := forecastPart{Figure: figure, Needs: f.needs()}
 	v.Facts = keepFacts(fact{"Growth", f.growth()}, fact{"Next week", f.nextWeek()}, fact{"Method", f.method()}, fact{"A month ago", f.monthAgo()})
 	return v, figure.Title, nil
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
+	"tidemark/analysis/week/forecast"
 	"tidemark/internal/show"
 	"tidemark/reports/week/draw"
 )
@@ -310,7 +311,7 @@ func (f *facts) noForecast() string {
 }
 
 // nextReplica is the first one beyond what is paid for, or beyond what this week needs already.
-func (f *facts) nextReplica() week.ForecastNeeds {
+func (f *facts) nextReplica() forecast.Need {
 	enough := f.Paid
 	if f.Verdict.Kind == week.Buy {
 		enough += f.further()
@@ -321,9 +322,9 @@ func (f *facts) nextReplica() week.ForecastNeeds {
 		}
 	}
 	if len(f.Forecast.Needs) > 0 {
-		return week.ForecastNeeds{Replicas: enough + 1}
+		return forecast.Need{Replicas: enough + 1}
 	}
-	return week.ForecastNeeds{Replicas: enough + 1, Week: f.Forecast.NextReplicaWeek, Earliest: f.Forecast.EarliestReplica}
+	return forecast.Need{Replicas: enough + 1, Week: f.Forecast.NextReplicaWeek, Earliest: f.Forecast.EarliestReplica}
 }
 
 // sayBroken: what broke the SLO, and whether GPUs would have helped.

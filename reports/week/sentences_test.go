@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
+	"tidemark/analysis/week/forecast"
 	"tidemark/internal/proof/must"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
@@ -75,7 +76,7 @@ var weeks = []struct {
 		r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom, r.Basis.Model = ptr(8), ptr(-0.2), ptr(0.27)
 	}), "Measure before you buy: 6 replicas hold, or 8 if 27 % slow", []string{"Tue 14:00 brought **41.0 requests/s**: by the model it needs 5 replicas, and **8 if 27 % slow**. Half an hour of load tells which."}, []string{"due now"}},
 	{"too little time to order", with(sample.Report(), func(r *week.Report) {
-		r.LeadUntil, r.Forecast.Needs = "2027-W05", []week.ForecastNeeds{{Replicas: 7, Week: "2027-W03"}}
+		r.LeadUntil, r.Forecast.Needs = "2027-W05", []forecast.Need{{Replicas: 7, Week: "2027-W03"}}
 	}), "Order 2 GPUs: 7 replicas are needed from 18 January on", nil, nil},
 	{"a first week beyond what is paid for, by chance", func() *week.Report {
 		r := with(sample.Report(), func(r *week.Report) { r.Hours[24+14].HighNeeded, r.Sums.LowHeadroom = ptr(7), ptr(-0.03) })

@@ -28,7 +28,6 @@ type Hour struct {
 	OfWeek       int // 0 is Monday 00:00 to 01:00, 167 the last of Sunday
 	PeakRatePerS float64
 	Requests     float64
-	Tokens       float64 // of prompts and answers
 }
 
 // Week of a service: its covered hours in order. An hour that occurs twice has two entries.
@@ -63,15 +62,13 @@ const (
 // Forecast of a service. Rates are per second.
 type Forecast struct {
 	Why    string // there is none, as a sentence; empty: there is one
-	Method string // the better one by back-test: Ahead, Requests and Tokens are by it
-	IsLog  bool   // the trend is of the logarithm, not of the level itself
+	Method string // the better one by back-test: Ahead and Requests are by it
 	Weeks  int    // of history used
 
 	History  []Point // the peak of each week, over its covered hours
 	Ahead    []Band  // peaks; the first is of the week after the last one given
 	Naive    []Band
 	Requests []Band // sums of a week ahead
-	Tokens   []Band
 
 	Growth, LowGrowth, HighGrowth float64 // of the level of the peaks, a week, minus 1, with its 90 % interval
 
@@ -101,12 +98,11 @@ type Band struct {
 
 // Check compares the forecast of the last week made four weeks before with what came. Both are of the hours that the last week covers.
 type Check struct {
-	MadeAfter            string // the last week that it knew
-	Forecast, Low, High  float64
-	Came                 float64
-	IsOfPartOfTheWeek    bool // some hours are missing
-	IsInsideTheForecast  bool // what came lies in the band
-	MethodOfThatForecast string
+	MadeAfter string  `json:"made_after"` // the last week that it knew
+	Forecast  float64 `json:"forecast"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+	Came      float64 `json:"came"`
 }
 
 // Of forecasts from weeks, oldest first. Weeks without an entry are missing. It is an error when a Monday is no Monday or out of order,
@@ -124,14 +120,13 @@ func Of(weeks []Week, asked Asked) (Forecast, error) {
 	}
 	peaks := newSeries(history, peakOf, slices.Max[[]float64])
 	model := choose(peaks)
-	out.Method, out.IsLog = model.method(), model.isLog
+	out.Method = model.method()
 	out.Error, out.NaiveError = model.errors()
 
 	hours := history.hoursAhead(asked.Ahead, asked.Zone)
 	out.Ahead = history.bands(model.ahead(hours))
 	out.Naive = history.bands(model.naiveAhead(hours))
 	out.Requests = history.bands(choose(newSeries(history, requestsOf, stat.Sum)).ahead(hours))
-	out.Tokens = history.bands(choose(newSeries(history, tokensOf, stat.Sum)).ahead(hours))
 	out.Growth, out.LowGrowth, out.HighGrowth = model.growth()
 	out.Month = monthAgo(history)
 	out.needs(asked)

@@ -10,9 +10,9 @@ const mostNeeds = 12
 
 // Need says when a number of replicas is needed first.
 type Need struct {
-	Replicas int
-	Week     string // by the centre; empty: not within the weeks ahead
-	Earliest string // by the upper edge of the band
+	Replicas int    `json:"replicas"`
+	Week     string `json:"week"`     // by the centre; empty: not within the weeks ahead
+	Earliest string `json:"earliest"` // by the upper edge of the band
 }
 
 // needs finds the first week of each number of replicas beyond what is paid for.
@@ -63,10 +63,8 @@ func monthAgo(h history) *Check {
 		hours[i] = now.hours[last]
 	}
 	forecast := then.ahead(hours)[3]
-	came := now.came(last)
 	return &Check{
 		MadeAfter: h.name(target - 4), Forecast: math.Exp(forecast.centre), Low: math.Exp(forecast.low), High: math.Exp(forecast.high),
-		Came: math.Exp(came), IsOfPartOfTheWeek: len(now.hours[last]) < HoursOfWeek-1,
-		IsInsideTheForecast: forecast.low <= came && came <= forecast.high, MethodOfThatForecast: then.method(),
+		Came: math.Exp(now.came(last)),
 	}
 }

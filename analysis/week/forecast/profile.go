@@ -18,7 +18,6 @@ type series struct {
 
 func peakOf(h Hour) float64     { return h.PeakRatePerS }
 func requestsOf(h Hour) float64 { return h.Requests }
-func tokensOf(h Hour) float64   { return h.Tokens }
 
 func newSeries(h history, figure func(Hour) float64, combine func([]float64) float64) series {
 	out := series{now: h.now, combine: combine}

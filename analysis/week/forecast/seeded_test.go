@@ -172,6 +172,5 @@ func draw(r *rand.Rand, hour int, rate float64) Hour {
 		out.Requests += count
 		out.PeakRatePerS = max(out.PeakRatePerS, count/300)
 	}
-	out.Tokens = out.Requests * 1200
 	return out
 }

@@ -228,7 +228,7 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 	}
 }
 
-// engineOfKnees is the engine as "tidemark rehearse" would have it. Drafts are added to a step as macros.loaded_step_s adds them.
+// engineOfKnees is the engine as "tidemark rehearse" would have it. Drafts are added to a step as macros.drafted_s adds them.
 func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) engine.Config {
 	t.Helper()
 	ctx := context.Background()

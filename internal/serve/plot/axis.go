@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -92,13 +93,7 @@ func categories(c Column) (words []string, places map[string]int) {
 		slices.SortStableFunc(values, func(a, b any) int {
 			x, _ := number(a)
 			y, _ := number(b)
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(x, y)
 		})
 	}
 	for _, value := range values {

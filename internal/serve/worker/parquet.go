@@ -31,19 +31,15 @@ func (s *session) answerParquet(errand Errand, out *framer) error {
 	if err := bind(statement, errand); err != nil {
 		return err
 	}
-	rows, last, err := s.pour(statement, errand, out)
+	to := &headFirst{to: out}
+	rows, last, err := s.pour(statement, errand, to)
 	if err != nil {
 		return err
 	}
 	if errand.MostRows > 0 && rows > errand.MostRows {
 		return tooManyRows(errand.MostRows) // without the last bytes the file cannot be read
 	}
-	if out.sent == 0 {
-		if err := out.head(Head{}); err != nil {
-			return err
-		}
-	}
-	if _, err := out.Write(last); err != nil {
+	if _, err := to.Write(last); err != nil {
 		return err
 	}
 	return out.end(rows)
@@ -51,7 +47,7 @@ func (s *session) answerParquet(errand Errand, out *framer) error {
 
 // pour runs the statement and passes on what it writes. After an error of either side the other one is not waited for:
 // DuckDB keeps the pipe open after a failure, and waits for ever to write into a full one. The process ends anyway.
-func (s *session) pour(statement mapping.PreparedStatement, errand Errand, out *framer) (rows int64, last []byte, err error) {
+func (s *session) pour(statement mapping.PreparedStatement, errand Errand, out *headFirst) (rows int64, last []byte, err error) {
 	copied, poured := make(chan error, 1), make(chan error, 1)
 	go func() {
 		var err error
@@ -105,7 +101,7 @@ func (s *session) copy(statement mapping.PreparedStatement) (rows int64, err err
 // passOn passes the bytes on, but keeps the last of them back until it is known that the answer is whole: a file of
 // Parquet ends with its index and cannot be read without it. The first bytes are kept back too: they come before the
 // first row, which may be an error.
-func (s *session) passOn(errand Errand, out *framer) (last []byte, err error) {
+func (s *session) passOn(errand Errand, out *headFirst) (last []byte, err error) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := s.pipe[0].Read(buffer)
@@ -117,21 +113,16 @@ func (s *session) passOn(errand Errand, out *framer) (last []byte, err error) {
 		}
 		const magic = 4 // bytes
 		if len(last) > magic {
-			if out.sent == 0 {
-				if err := out.head(Head{}); err != nil {
-					return nil, err
-				}
-			}
 			if _, err := out.Write(last); err != nil {
 				return nil, err
 			}
 			last = last[:0]
 		}
 		last = append(last, buffer[:n]...)
-		if errand.MostBytes > 0 && out.sent > errand.MostBytes {
+		if errand.MostBytes > 0 && out.to.sent > errand.MostBytes {
 			return nil, tooManyBytes(errand.MostBytes)
 		}
-		if err := out.pause(); err != nil {
+		if err := out.to.pause(); err != nil {
 			return nil, err
 		}
 	}

@@ -189,17 +189,7 @@ func (p publication) countsOf(ctx context.Context, relation string, owners []own
 	if one := owners[0]; len(owners) == 1 && 0 < one.rows && one.rows <= rowsPerPart {
 		return map[string]int64{one.ID: notCounted}, nil
 	}
-	counts := map[string]int64{}
-	err := warehouse.Each(ctx, p.w.DB(), fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)), nil, func(scan func(...any) error) error {
-		var id string
-		var count int64
-		if err := scan(&id, &count); err != nil {
-			return err
-		}
-		counts[id] = count
-		return nil
-	})
-	return counts, err
+	return warehouse.Pairs[string, int64](ctx, p.w.DB(), fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)))
 }
 
 // inSQL is the id of a row's owner.
@@ -257,8 +247,8 @@ func (o owner) literal() string {
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-func (p publication) owners(ctx context.Context) (owners []owner, err error) {
-	err = warehouse.Each(ctx, p.w.DB(), `
+func (p publication) owners(ctx context.Context) ([]owner, error) {
+	return warehouse.All(ctx, p.w.DB(), `
 		select
 			'run_id',
 			kept.run_id,
@@ -275,13 +265,7 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 		union all
 		select 'service_week', service || '/' || week, md5(document::varchar), '', '', 0
 		from raw.service_weeks
-		order by all`, nil, func(scan func(...any) error) error {
-		var o owner
-		err := scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name, &o.rows)
-		owners = append(owners, o)
-		return err
-	})
-	return owners, err
+		order by all`, nil, func(o *owner) []any { return []any{&o.Column, &o.ID, &o.Computed, &o.Date, &o.name, &o.rows} })
 }
 
 // writeParts writes the rows of one relation and owner: one part, or several where

@@ -124,8 +124,8 @@ type table struct{ schema, name, key string }
 
 // tables lists those whose rows a user's data decides. Seeds change with the program
 // only.
-func (p publication) tables(ctx context.Context) (tables []table, err error) {
-	err = warehouse.Each(ctx, p.w.DB(), `
+func (p publication) tables(ctx context.Context) ([]table, error) {
+	return warehouse.All(ctx, p.w.DB(), `
 		select
 			schema_name,
 			table_name,
@@ -135,13 +135,7 @@ func (p publication) tables(ctx context.Context) (tables []table, err error) {
 			and schema_name in ('raw', 'staging', 'marts', 'warehouse')
 			and (schema_name, table_name) in (select (schema_name, table_name) from duckdb_tables() where not internal)
 		group by all
-		order by all`, nil, func(scan func(...any) error) error {
-		var t table
-		err := scan(&t.schema, &t.name, &t.key)
-		tables = append(tables, t)
-		return err
-	})
-	return tables, err
+		order by all`, nil, func(t *table) []any { return []any{&t.schema, &t.name, &t.key} })
 }
 
 // whole tables are small and copied as they are: a calibration is of several runs,

@@ -38,12 +38,30 @@ func Each(ctx context.Context, db Asker, query string, args []any, row func(scan
 	return rows.Err()
 }
 
-// Values are those of the only column of an answer.
-func Values[T any](ctx context.Context, db Asker, query string, args ...any) (all []T, err error) {
+// All are the rows of an answer. columns are the places in a row for the columns of the answer, in their order.
+func All[T any](ctx context.Context, db Asker, query string, args []any, columns func(row *T) []any) (all []T, err error) {
 	err = Each(ctx, db, query, args, func(scan func(...any) error) error {
-		var value T
-		err := scan(&value)
-		all = append(all, value)
+		var row T
+		err := scan(columns(&row)...)
+		all = append(all, row)
+		return err
+	})
+	return all, err
+}
+
+// Values are those of the only column of an answer.
+func Values[T any](ctx context.Context, db Asker, query string, args ...any) ([]T, error) {
+	return All(ctx, db, query, args, func(value *T) []any { return []any{value} })
+}
+
+// Pairs are the values of the second column of an answer by those of the first.
+func Pairs[K comparable, V any](ctx context.Context, db Asker, query string, args ...any) (map[K]V, error) {
+	all := map[K]V{}
+	err := Each(ctx, db, query, args, func(scan func(...any) error) error {
+		var key K
+		var value V
+		err := scan(&key, &value)
+		all[key] = value
 		return err
 	})
 	return all, err

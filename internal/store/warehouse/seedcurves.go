@@ -43,18 +43,10 @@ func fillCurves(ctx context.Context, tx *sql.Tx, relation string, source queries
 // curveCells are the expressions that extract each named column from a line's
 // cells.
 func curveCells(ctx context.Context, tx *sql.Tx, relation string, names []string) ([]string, error) {
-	types := map[string]string{}
-	err := Each(ctx, tx, `
+	types, err := Pairs[string, string](ctx, tx, `
 		select column_name, data_type
 		from duckdb_columns()
-		where schema_name || '.' || table_name = ? and database_name = current_database()`, []any{relation}, func(scan func(...any) error) error {
-		var name, dataType string
-		if err := scan(&name, &dataType); err != nil {
-			return err
-		}
-		types[name] = dataType
-		return nil
-	})
+		where schema_name || '.' || table_name = ? and database_name = current_database()`, relation)
 	if err != nil {
 		return nil, err
 	}

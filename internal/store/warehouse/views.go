@@ -80,18 +80,9 @@ func floorsOf(views []part) [][]part {
 // columnLists are the columns of all views, in the form that create table
 // wants.
 func columnLists(ctx context.Context, tx *sql.Tx) (map[string]string, error) {
-	lists := map[string]string{}
-	err := Each(ctx, tx, `
+	return Pairs[string, string](ctx, tx, `
 		select schema_name || '.' || table_name, string_agg('"' || column_name || '" ' || data_type, ', ' order by column_index)
 		from duckdb_columns()
 		where schema_name in ('staging', 'marts', 'checks') and database_name = current_database()
-		group by all`, nil, func(scan func(...any) error) error {
-		var relation, list string
-		if err := scan(&relation, &list); err != nil {
-			return err
-		}
-		lists[relation] = list
-		return nil
-	})
-	return lists, err
+		group by all`)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/analysis/week/fleet"
+	"tidemark/analysis/week/forecast"
 )
 
 const serviceFile = `service: chat
@@ -265,9 +266,9 @@ func (p plan) forecast(s week.Sums) week.Forecast {
 	f.RequestsAhead = ptr(p.banded(1, float64(s.Requests)*(1+p.growth), 0.03))
 	f.GrowthRatio, f.LowGrowth, f.HighGrowth = ptr(p.growth), ptr(round(p.growth-0.028, 4)), ptr(round(p.growth+0.028, 4))
 	f.Error, f.NaiveError = ptr(0.023), ptr(0.041)
-	f.Month = &week.ForecastCheck{MadeAfter: isoWeek(p.day(-28)), Forecast: round(peak*0.98, 2), Low: round(peak*0.92, 2), High: round(peak*1.04, 2), Came: peak}
+	f.Month = &forecast.Check{MadeAfter: isoWeek(p.day(-28)), Forecast: round(peak*0.98, 2), Low: round(peak*0.92, 2), High: round(peak*1.04, 2), Came: peak}
 	for n := p.replicas + 1; n <= p.replicas+3; n++ {
-		needs := week.ForecastNeeds{Replicas: n}
+		needs := forecast.Need{Replicas: n}
 		for _, w := range f.Ahead {
 			if limit := lowReplicaRate * float64(n-1); needs.Week == "" && w.Peak > limit {
 				needs.Week = w.Week
