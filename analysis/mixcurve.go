@@ -27,7 +27,6 @@ type mixCurve struct {
 	usdPerGPUHour  *float64
 	priceLabel     string
 	experts, basis string // which table experts are from, which calibration the constants are
-	kvTokens       float64
 }
 
 // mixQuestion asks for one curve. Clients matter only for a closed loop, whose prompts come in bunches of that many clients.
@@ -119,7 +118,7 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 
 // curveOf reads the columns that all rows of one question have in common. The replicas are set later, because scenarios share a curve.
 func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
-	c := &mixCurve{band: number(row["band_ratio"]), kvTokens: number(row["kv_tokens"])}
+	c := &mixCurve{band: number(row["band_ratio"])}
 	c.Curve = queueing.Curve{
 		Mix: mix, Budget: number(row["max_num_batched_tokens"]), MaxNumSeqs: number(row["max_num_seqs"]), RequestS: number(row["request_s"]), TokenS: number(row["request_token_s"]),
 		Replicas: 1,

@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 )
 
@@ -41,9 +40,6 @@ select
 from marts.sources
 where sources.source_name = $1`, name)
 	if err != nil || len(table.Rows) > 0 {
-		if err == nil {
-			table, err = answers.Described(ctx, db, table, "marts.sources")
-		}
 		return table, err
 	}
 	about, err := AuditOf(ctx, db, name)
@@ -52,7 +48,6 @@ where sources.source_name = $1`, name)
 
 // Audit is what is known of a source and what is odd about it, as tables for a reader: numbers are written in words already.
 type Audit struct {
-	Name     string
 	Facts    Table // fact, value
 	Windows  Table // how evenly its requests arrive, at several window widths; no rows for other sources than traces
 	Caches   Table // the share of its prompts that a cache of a given size would hold; no rows without prefix blocks
@@ -62,7 +57,7 @@ type Audit struct {
 
 // AuditOf gives everything that is known of a source of any kind, or of a collection. An unknown name is an error.
 func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
-	a := Audit{Name: name}
+	var a Audit
 	for _, part := range []struct {
 		into  *Table
 		query string

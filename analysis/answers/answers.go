@@ -34,12 +34,8 @@ type Table struct {
 	Rows    [][]any // nil, bool, int64, float64, string, time.Time, []any or map[string]any
 }
 
-// Column is one column of a Table. Type is DuckDB's name of its type.
-type Column struct {
-	Name    string
-	Comment string
-	Type    string
-}
+// Column is one column of a Table.
+type Column struct{ Name string }
 
 // TableOf is a table without rows. Callers append rows with one cell per column.
 func TableOf(columns ...string) (table Table) {
@@ -90,12 +86,12 @@ func Ask(ctx context.Context, db warehouse.Asker, query string, args ...any) (Ta
 	}
 	defer rows.Close()
 	var table Table
-	types, err := rows.ColumnTypes()
+	names, err := rows.Columns()
 	if err != nil {
 		return Table{}, err
 	}
-	for _, column := range types {
-		table.Columns = append(table.Columns, Column{Name: column.Name(), Type: column.DatabaseTypeName()})
+	for _, name := range names {
+		table.Columns = append(table.Columns, Column{Name: name})
 	}
 	for rows.Next() {
 		row, err := scanned(rows, len(table.Columns))

@@ -257,23 +257,6 @@ func comment(ctx context.Context, db *sql.DB, relation string) (string, error) {
 	return comment.String, err
 }
 
-// Described fills in a table's comments from the relation whose columns it shows.
-func Described(ctx context.Context, db *sql.DB, table Table, relation string) (Table, error) {
-	about, err := Schema(ctx, db, relation)
-	if err != nil {
-		return table, err
-	}
-	comments := map[any]any{}
-	for _, row := range about.Rows {
-		comments[row[0]] = row[2]
-	}
-	for i, column := range table.Columns {
-		table.Columns[i].Comment, _ = comments[column.Name].(string)
-	}
-	table.Name, table.Comment = relation, about.Comment
-	return table, nil
-}
-
 // Unknown is the error for a name that is not there, or that is of something else; its hint has the nearest names or those that there are.
 // names is a query with one column, otherwise what else the user can do.
 func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {

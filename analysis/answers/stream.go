@@ -27,7 +27,7 @@ func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) 
 		return warehouse.Stream(ctx, conn, query, func(columns []warehouse.Column) error {
 			list := make([]Column, len(columns))
 			for i, column := range columns {
-				list[i] = Column{Name: column.Name, Type: column.Type}
+				list[i] = Column{Name: column.Name}
 			}
 			return start(list)
 		}, func(values []driver.Value) error {

@@ -317,10 +317,9 @@ const DriftWeeks = 4
 
 // DriftOptions choose the weeks.
 type DriftOptions struct {
-	Week    string // the last one; empty: the last that the data cover to its end
-	Weeks   int    // so many, with that one
-	Version string
-	Told    func(doing string)
+	Week  string // the last one; empty: the last that the data cover to its end
+	Weeks int    // so many, with that one
+	Told  func(doing string)
 }
 
 // DriftSince answers for a service what changed in its last weeks. It writes nothing.

@@ -25,14 +25,13 @@ import (
 
 // SourceStats describe the part of a trace that was asked for.
 type SourceStats struct {
-	SHA256          string   // of the file; of a collection, of its files' fingerprints
-	FromS, UntilS   *float64 // the window's bounds since the first arrival, seconds; nil: the trace's own
-	Requests        int64
-	Sessions        int64   // requests without a session are one each
-	BlockUses       int64   // ids of prompt blocks in all of them
-	DurationS       float64 // from the window's start to its end, seconds; an open end is the last arrival
-	MeanRatePerS    float64 // requests per second of DurationS
-	MeanSessionGapS float64 // between the starts of two sessions, seconds
+	SHA256        string   // of the file; of a collection, of its files' fingerprints
+	FromS, UntilS *float64 // the window's bounds since the first arrival, seconds; nil: the trace's own
+	Requests      int64
+	Sessions      int64   // requests without a session are one each
+	BlockUses     int64   // ids of prompt blocks in all of them
+	DurationS     float64 // from the window's start to its end, seconds; an open end is the last arrival
+	MeanRatePerS  float64 // requests per second of DurationS
 
 	// Sessions of a collection whose starts were drawn, and at how many a second; 0: none was drawn.
 	SessionRatePerS float64
@@ -125,9 +124,6 @@ where offset_ns >= ?
 	}
 	if stats.DurationS > 0 {
 		stats.MeanRatePerS = float64(stats.Requests) / stats.DurationS
-	}
-	if stats.Sessions > 0 {
-		stats.MeanSessionGapS = stats.DurationS / float64(stats.Sessions)
 	}
 	return nil
 }

@@ -126,9 +126,6 @@ func (s *histograms) count(streams []profile.Stream, o profile.StreamOptions, st
 	if stats.DurationS > 0 {
 		stats.MeanRatePerS = expected / stats.DurationS
 	}
-	if expected > 0 {
-		stats.MeanSessionGapS = stats.DurationS / expected
-	}
 }
 
 // histograms are a source's histograms and rates, by who sends.

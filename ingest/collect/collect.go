@@ -64,7 +64,6 @@ type Result struct {
 	Until    time.Time
 	Requests int
 	Series   int // most in one answer, over the groups
-	Bytes    int64
 	Notes    []string
 }
 
@@ -169,12 +168,11 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 		if err != nil {
 			return result, err
 		}
-		found, written, err := file.add(q, answer)
+		found, err := file.add(q, answer)
 		if err != nil {
 			return result, err
 		}
 		series[q.group.name] = max(series[q.group.name], found)
-		result.Bytes += written
 		if from := q.from; result.From.IsZero() || from.Before(result.From) {
 			result.From = from
 		}

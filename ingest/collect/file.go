@@ -163,19 +163,19 @@ func (g *growing) since(first time.Time) time.Time {
 }
 
 // add appends an answer and says how many series are in it. A line is whole or not there.
-func (g *growing) add(q question, answer []byte) (series int, written int64, err error) {
+func (g *growing) add(q question, answer []byte) (series int, err error) {
 	var line bytes.Buffer
 	if g.size == 0 {
 		head, err := json.Marshal(g.head)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		line.Write(append(head, '\n'))
 	}
 	series = bytes.Count(answer, []byte(`"metric":{`))
 	asked, err := json.Marshal(askedFor{Group: q.group.name, From: q.from, Until: q.until, StepS: q.group.step.Seconds(), Query: q.group.query, Series: series})
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	line.Grow(len(asked) + len(answer) + 16)
 	line.WriteString(`{"asked":`)
@@ -184,15 +184,15 @@ func (g *growing) add(q question, answer []byte) (series int, written int64, err
 	var object bytes.Buffer
 	object.Grow(len(answer))
 	if err := json.Compact(&object, answer); err != nil || object.Len() < 2 || object.Bytes()[0] != '{' {
-		return 0, 0, hint.Errorf("collect: the answer for %s to %s was cut", q.from.Format(time.RFC3339), q.until.Format(time.RFC3339)).Hint("ask again: what was answered is kept")
+		return 0, hint.Errorf("collect: the answer for %s to %s was cut", q.from.Format(time.RFC3339), q.until.Format(time.RFC3339)).Hint("ask again: what was answered is kept")
 	}
 	line.Write(object.Bytes()[1:])
 	line.WriteByte('\n')
 	if _, err := g.file.Write(line.Bytes()); err != nil {
 		g.file.Truncate(g.size)
-		return 0, 0, fmt.Errorf("collect: %w", err)
+		return 0, fmt.Errorf("collect: %w", err)
 	}
 	g.size += int64(line.Len())
 	g.asked[q.group.name] = append(g.asked[q.group.name], span{q.from, q.until})
-	return series, int64(line.Len()), nil
+	return series, nil
 }

@@ -15,12 +15,11 @@ import (
 // inhomogeneous Poisson process, by the time change of its integrated rate
 // (Cinlar 1975). The other processes keep their unevenness at every rate.
 type arrivalTimes struct {
-	gap     func() float64 // of mean 1
-	rates   []rateStep     // of a day, or a single one without an end
-	isDaily bool
-	now     float64 // seconds since the start
-	day     float64 // when the current day started, seconds
-	at      int     // the current rateStep
+	gap   func() float64 // of mean 1
+	rates []rateStep     // of a day, or a single one without an end
+	now   float64        // seconds since the start
+	day   float64        // when the current day started, seconds
+	at    int            // the current rateStep
 }
 
 // rateStep is a time of one rate, in seconds since the first one starts.
@@ -69,7 +68,6 @@ func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) 
 		r.rates = []rateStep{{0, math.Inf(1), own}}
 		return r, nil
 	}
-	r.isDaily = true
 	scale := 1.0
 	if mean := a.windowRate(); rate > 0 {
 		scale = rate / mean

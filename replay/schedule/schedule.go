@@ -72,8 +72,7 @@ type Schedule struct {
 	unprepared heap.Heap[*Ticket] // of these, the ones that nobody has prepared
 	ahead      int                // prepared, or being so, and not yet sent
 	parked     int                // they wait for the turn before
-	inFlight   int
-	free       instants // slots, by when they became free
+	free       instants           // slots, by when they became free
 	sessions   map[uint64]sessionState
 }
 
@@ -186,7 +185,6 @@ func (s *Schedule) Release(now time.Duration) *Ticket {
 	}
 	t.IsReleased = true
 	s.ahead--
-	s.inFlight++
 	return t
 }
 
@@ -215,7 +213,6 @@ func (s *Schedule) Wake() time.Duration {
 
 // Complete takes note that a released request is over, at the instant that its row says.
 func (s *Schedule) Complete(t *Ticket, at time.Duration, ids []int32) {
-	s.inFlight--
 	if s.limit > 0 {
 		s.free.push(at)
 	}

@@ -88,7 +88,6 @@ type outlook struct {
 	mean, variance     []float64 // of the level without the noise of its own week
 	noise              float64   // variance of that noise
 	slope, slopeSpread float64
-	events             []event
 }
 
 // look explains levels at places by a trend and looks ahead from the place now.
@@ -246,7 +245,7 @@ func stays(e event, places []int) float64 {
 
 // mix is the outlook of all settings together, each with its weight, and of an event that may stay or go.
 func mix(places []int, x []float64, fits []fit, events []event, now, ahead int) outlook {
-	out := outlook{mean: make([]float64, ahead), variance: make([]float64, ahead), events: events}
+	out := outlook{mean: make([]float64, ahead), variance: make([]float64, ahead)}
 	lns := make([]float64, len(fits))
 	for k := range fits {
 		lns[k] = fits[k].ln
