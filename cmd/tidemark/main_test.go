@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,8 +16,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +39,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tidemark": main,
 		"hold":     hold,
+		"dying":    dying,
 		"measured": measured,
 		"real-run": realRun,
 		"take-in":  takeIn,
@@ -211,6 +216,50 @@ func hold() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	<-stop
+}
+
+// dying simulates a server that ends in the middle of an answer, at a number of requests whatever the clock says: dying PORT REQUESTS.
+func dying() {
+	of := send.DemoDeployment
+	of.Quantization = "fp8"
+	config, err := send.SimulatorOf(context.Background(), of)
+	last, notCount := strconv.ParseInt(os.Args[2], 10, 64)
+	listener, cannot := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
+	if err := errors.Join(err, notCount, cannot); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	server, err := vllmsim.New(config)
+	if err == nil {
+		err = server.Serve(counting{listener, last, new(atomic.Int64)})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// counting ends the process with its last request.
+type counting struct {
+	net.Listener
+	last int64
+	seen *atomic.Int64
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	return countingConn{conn, c}, err
+}
+
+type countingConn struct {
+	net.Conn
+	of counting
+}
+
+func (c countingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if bytes.Contains(b[:n], []byte("POST /v1/completions")) && c.of.seen.Add(1) == c.of.last {
+		os.Exit(0)
+	}
+	return n, err
 }
 
 // takeIn ingests runs as the verb does, but computes their marts together and not run by run: take-in FILE FOLDER... With -names it computes what
