@@ -7,6 +7,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -94,12 +95,31 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	return p, ctx.Err()
 }
 
+// ErrTooLong marks the error of a request that is longer than a server's model.
+var ErrTooLong = errors.New("a request is too long")
+
+// CheckLength asks the servers how long their models are, and refuses a request of so many tokens that one of them does not hold it. It
+// sends no load.
+func CheckLength(ctx context.Context, s Settings, longest int) error {
+	targets, err := s.targets()
+	if err != nil {
+		return err
+	}
+	a := newControlClient(s, targets)
+	defer a.close()
+	servers, err := a.probeAll(ctx, s.modelsAt, s.Engine)
+	if err != nil {
+		return err
+	}
+	return s.checkLengths(servers, plan.Header{LongestTokens: longest})
+}
+
 // checkLengths compares the plan's longest request with what each server can hold.
 func (s *Settings) checkLengths(servers []Server, plan plan.Header) error {
 	for _, server := range servers {
 		if limit := server.card.MaxModelLen; limit > 0 && plan.LongestTokens > limit {
 			return hint.Errorf("replay: the plan's longest request has %d tokens, %s at %s holds %d", plan.LongestTokens,
-				s.Model, server.target.shown(), limit).Hint(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit)
+				s.Model, server.target.shown(), limit).Mark(ErrTooLong).Hint(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit)
 		}
 	}
 	return nil

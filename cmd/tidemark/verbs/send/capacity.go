@@ -116,7 +116,7 @@ func (f *capacityFlags) run() error {
 	if s.question.Twin.StepTime == nil {
 		if f.isDry {
 			f.Tell("no GPU is named: a few dozen small requests would show how long steps take, and then what may be sent")
-			return nil
+			return s.checkLength()
 		}
 		if err := s.measureSteps(); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (f *capacityFlags) run() error {
 		s.tellLoad(predicted)
 	}
 	if f.isDry {
-		return nil
+		return s.checkLength()
 	}
 	answer := predicted
 	if s.isLive() {

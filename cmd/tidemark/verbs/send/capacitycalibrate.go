@@ -3,6 +3,7 @@ package send
 // A search that begins with a calibration: the constants of the server, and not those of its kind, make the twin.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -26,6 +27,9 @@ func (s *search) calibrate() error {
 	}
 	s.Tell("calibration: %s in %s, to %s%s", show.Things(len(requests), "request", "requests"), show.Duration(takes.Round(time.Second).Seconds()), s.header.BaseURLs[0], others)
 	if s.isDry {
+		for _, r := range requests {
+			s.longest = max(s.longest, r.InputTokens+r.OutputTokens)
+		}
 		return nil
 	}
 	isSimulated, err := s.server.IsSimulated(s.Context)
@@ -38,7 +42,7 @@ func (s *search) calibrate() error {
 	}
 	c, err := s.fitCalibration(requests)
 	if err != nil {
-		return hint.Errorf("capacity: --calibrate: %w", err).Hint("mend that, or search without --calibrate")
+		return hint.Errorf("capacity: --calibrate: %w", err).Hint("%s", cmp.Or(hint.Of(err), "mend that, or search without --calibrate"))
 	}
 	for _, warning := range c.Warnings {
 		s.Tell("calibration: warning: %s", warning)

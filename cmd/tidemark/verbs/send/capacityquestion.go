@@ -43,6 +43,7 @@ type search struct {
 	saidVersion string            // of the engine, as the user named it; empty: the server says it
 	cost        analysis.StepCost // of what is named
 	earlier     []capacity.Event  // of the same search, from its state file
+	longest     int               // tokens of a request of its calibration
 }
 
 // newSearch reads flags, traffic and deployment, without asking any server.

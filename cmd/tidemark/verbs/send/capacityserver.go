@@ -21,6 +21,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/replay"
 	"tidemark/replay/plan"
 )
 
@@ -50,6 +51,21 @@ func (s *search) tellLoad(predicted capacity.Answer) {
 	load := s.question.LoadAt(predicted, s.header.Window.RatePerS)
 	s.Tell("%s; may send load for %s in about %d runs: near that limit %s requests with %s tokens, to %s", word, loadTime(60*load.Minutes),
 		load.Runs, show.Figures(load.Requests), show.Figures(load.Tokens), strings.Join(s.header.BaseURLs, ", "))
+}
+
+// checkLength refuses what the servers would refuse for its length. A dry run sends no load, and need not reach them.
+func (s *search) checkLength() error {
+	if !s.isLive() {
+		return nil
+	}
+	_, longest := s.question.Lengths()
+	longest = max(longest, s.longest)
+	err := replay.CheckLength(s.Context, s.server.Settings, longest)
+	if err != nil && !errors.Is(err, replay.ErrTooLong) {
+		s.Tell("whether the servers take the longest request, %s, could not be asked: %v", show.Things(longest, "token", "tokens"), err)
+		return nil
+	}
+	return err
 }
 
 // onServer searches with probes.
