@@ -45,7 +45,7 @@ const (
 	stretchHours = 3
 	// fewestDays for an interval: two days do not tell how days differ.
 	fewestDays = 3
-	compareZ  = 1.6448536
+	compareZ   = 1.6448536
 )
 
 // Changes compares this week with the last one. Before is last week's figure over the hours that both cover, and so is the ratio. A figure that
