@@ -105,36 +105,17 @@ func (l *Run) Insert(ctx context.Context, tx read.Sink, source int64) error {
 func (l *Run) Fingerprint() (string, int64, error) {
 	all, size := sha256.New(), int64(0)
 	for _, name := range []string{RunFile, planFile, requestsFile, samplesFile} {
-		path := filepath.Join(l.Folder, name)
-		info, err := os.Stat(path)
+		sum, bytes, err := userfile.Sum(filepath.Join(l.Folder, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // which of them must be there is seen when they are read
 		}
 		if err != nil {
 			return "", 0, err
 		}
-		sum, err := sumOf(path)
-		if err != nil {
-			return "", 0, err
-		}
 		fmt.Fprintf(all, "%s %s\n", name, sum)
-		size += info.Size()
+		size += bytes
 	}
 	return hex.EncodeToString(all.Sum(nil)), size, nil
-}
-
-// sumOf is the fingerprint of a file as it lies on disk.
-func sumOf(path string) (string, error) {
-	file, err := userfile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // makeRoom removes what was taken in of the run while it ran. All of it is in one

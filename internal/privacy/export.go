@@ -17,6 +17,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
 )
 
 // Options say what leaves and how much of it. Default has the usual values.
@@ -330,7 +331,7 @@ func (e *export) write() (*Result, error) {
 		if err := create(inside(p.name), p.name, p.fill); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		sum, size, err := sumFile(inside(p.name))
+		sum, size, err := userfile.Sum(inside(p.name))
 		if err != nil {
 			return nil, err
 		}

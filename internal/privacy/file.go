@@ -50,7 +50,7 @@ func (s *subject) findManifest(path string) {
 	}
 	s.manifest = m
 	for _, file := range m.Files {
-		sum, _, err := sumFile(filepath.Join(filepath.Dir(path), filepath.Base(file.Name)))
+		sum, _, err := userfile.Sum(filepath.Join(filepath.Dir(path), filepath.Base(file.Name)))
 		if err != nil {
 			s.problem = fmt.Sprintf("%s, which the manifest lists, cannot be read", filepath.Base(file.Name))
 		} else if sum != file.SHA256 {

@@ -3,11 +3,8 @@
 package privacy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -111,15 +108,3 @@ func ratesName(path string) string {
 }
 
 func lengthsName(path string) string { return strings.Replace(path, ".rates.csv", ".csv", 1) }
-
-// sumFile is the fingerprint and the size of a file.
-func sumFile(path string) (sum string, size int64, err error) {
-	file, err := userfile.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	size, err = io.Copy(hash, file)
-	return hex.EncodeToString(hash.Sum(nil)), size, err
-}

@@ -5,6 +5,8 @@
 package userfile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +74,18 @@ func (f *File) Read(p []byte) (int, error) {
 
 // WriteTo hides os.File's, which would bypass Read and its deadline.
 func (f *File) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
+
+// Sum is the fingerprint (SHA-256) of a file as it lies on disk, and its size.
+func Sum(path string) (sum string, size int64, err error) {
+	file, err := Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	size, err = io.Copy(hash, file)
+	return hex.EncodeToString(hash.Sum(nil)), size, err
+}
 
 // ReadAll is the content of a named file that is short enough to hold in memory.
 func ReadAll(path string) ([]byte, error) {

@@ -5,8 +5,6 @@ package published
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -40,18 +38,11 @@ func (p publication) damaged(ctx context.Context, thorough bool) (d damage) {
 
 func (p publication) isWhole(part Part, thorough bool) bool {
 	path := filepath.Join(p.folder, filepath.FromSlash(part.Path))
+	if thorough {
+		return isFile(path, file{Bytes: part.Bytes, SHA256: part.SHA256})
+	}
 	info, err := os.Stat(path)
-	if err != nil || info.Size() != part.Bytes || !thorough {
-		return err == nil && info.Size() == part.Bytes
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	hash := sha256.New()
-	_, err = io.Copy(hash, file)
-	return err == nil && hex.EncodeToString(hash.Sum(nil)) == part.SHA256
+	return err == nil && info.Size() == part.Bytes
 }
 
 // isSnapshotWhole compares a snapshot that was copied with the warehouse, which has not changed since. That of a large
