@@ -56,7 +56,7 @@ test-pages: $(EMPTY) ## the report, the page of serve and that of --watch in hea
 
 test-series: $(EMPTY) ## whole series of what make test does once: kills, seeds, statistics
 	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) $(SERIES) -count=1 -timeout 60m
-	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) ./cmd/tidemark -run 'TestScripts/(what-if|gate|capacity-calibrate)$$' -count=1 -timeout 10m
+	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) ./cmd/tidemark -run 'TestScripts/(what-if|gate)$$' -count=1 -timeout 10m
 
 test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's, and every figure of the Monday page worked out anew (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
@@ -160,7 +160,7 @@ LONG_PROOFS  := vllm-capacity vllm-tune coverage-intervals capacity-coverage hea
 paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy internal/engine docs/accuracy.md docs/evidence.md docs/evidence.html
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine docs/capacity-knees.md
 paths-fuzz               := ingest internal/jsonscan internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar cmd/tidemark/testdata/script/gate.txtar cmd/tidemark/testdata/script/capacity-calibrate.txtar docs/gate queries/marts/run_statistics.sql queries/marts/run_pairs.sql internal/proof/proof.go
+paths-test-series        := analysis ingest internal/store/warehouse internal/engine internal/privacy replay internal/serve cmd/tidemark/testdata/script/what-if.txtar cmd/tidemark/testdata/script/gate.txtar docs/gate queries/marts/run_statistics.sql queries/marts/run_pairs.sql internal/proof/proof.go
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/store/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/cli/commandline internal/deployment
