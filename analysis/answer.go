@@ -18,6 +18,7 @@ type (
 // Nearly every file here asks the warehouse or reports an unknown name; these are short names for it.
 var (
 	ask     = answers.Ask
+	askRow  = warehouse.AskRow
 	each    = warehouse.Each
 	unknown = answers.Unknown
 )

@@ -65,7 +65,7 @@ func deployWith(ctx context.Context, db *sql.DB, d deployment.Deployment, consta
 		from, args = "\nfrom macros.deployment($1::json, of_constants := $2::json::map(varchar, double)) as d", append(args, string(text))
 	}
 	var problem sql.NullString
-	err = db.QueryRowContext(ctx, `
+	err = askRow(ctx, db, `
 select
     d.gpu,
     d.model,
@@ -122,7 +122,7 @@ func Spelled(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployme
 		return d, nil
 	}
 	var gpu, model, format sql.NullString
-	err := db.QueryRowContext(ctx, `
+	err := askRow(ctx, db, `
 select
     (select gpu from macros.gpus_named($1::varchar)),
     (select model from macros.models_named($2::varchar)),

@@ -137,7 +137,7 @@ func ShapeOf(ctx context.Context, db *sql.DB, model string) (s ModelShape, err e
 	if model, err = readModel(ctx, db, model); err != nil {
 		return s, err
 	}
-	err = db.QueryRowContext(ctx, `
+	err = askRow(ctx, db, `
 select
     model,
     attention_layers,

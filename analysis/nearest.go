@@ -27,7 +27,7 @@ func nearest(ctx context.Context, db *sql.DB, made deploymentRow, clients float6
 		results = nearestResults
 	}
 	var n Nearest
-	err = db.QueryRowContext(ctx, fmt.Sprintf(nearestQuery, made.from(), results), made.row, clients).Scan(&n.What, &n.Differs)
+	err = askRow(ctx, db, fmt.Sprintf(nearestQuery, made.from(), results), made.row, clients).Scan(&n.What, &n.Differs)
 	if err != nil {
 		return Nearest{}, fmt.Errorf("predict: the nearest measured deployment: %w", err)
 	}

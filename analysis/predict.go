@@ -386,7 +386,7 @@ func deployAll(ctx context.Context, db *sql.DB, deployments []askedDeployment, f
 		return deploymentRow{}, fmt.Errorf("predict: %w", err)
 	}
 	var row, structure sql.NullString
-	err = db.QueryRowContext(ctx, `
+	err = askRow(ctx, db, `
 select
     to_json(list({'place': place, 'd': d}))::varchar,
     any_value(typeof(d))

@@ -115,7 +115,7 @@ func stepCostOf(ctx context.Context, db *sql.DB, d deployment.Deployment, made d
 // layers without a window count the pair. For a model without windows all of it belongs to the first kind.
 func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, made deploymentRow) error {
 	var f [7]float64 // of the frontend
-	err := db.QueryRowContext(ctx, `
+	err := askRow(ctx, db, `
 select
     coalesce(d.window_tokens, 0),
     macros.kv_capacity_tokens(d)::bigint,

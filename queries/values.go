@@ -56,6 +56,13 @@ func WithValues(question string, values []any) (text string, is bool) {
 // literal is a value as SQL of the type that the driver binds it as.
 func literal(value any) (text string, is bool) {
 	switch v := value.(type) {
+	case nil:
+		return "null", true
+	case *float64:
+		if v == nil {
+			return "null", true
+		}
+		return literal(*v)
 	case string:
 		// A statement ends at a zero byte, and a long text costs more to parse than to bind twice.
 		return "cast('" + strings.ReplaceAll(v, "'", "''") + "' as varchar)", len(v) < longText && !strings.Contains(v, "\x00")
@@ -68,13 +75,19 @@ func literal(value any) (text string, is bool) {
 	case float64:
 		return "cast('" + strconv.FormatFloat(v, 'g', -1, 64) + "' as double)", !math.IsNaN(v) && !math.IsInf(v, 0)
 	case []string:
-		all := make([]string, len(v))
-		for i, one := range v {
-			if all[i], is = literal(one); !is {
-				return "", false
-			}
-		}
-		return "cast([" + strings.Join(all, ", ") + "] as varchar[])", true
+		return list("varchar", v)
+	case []int64:
+		return list("bigint", v)
 	}
 	return "", false
+}
+
+func list[T any](of string, values []T) (text string, is bool) {
+	all := make([]string, len(values))
+	for i, value := range values {
+		if all[i], is = literal(value); !is {
+			return "", false
+		}
+	}
+	return "cast([" + strings.Join(all, ", ") + "] as " + of + "[])", true
 }

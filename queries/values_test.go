@@ -16,7 +16,7 @@ import (
 
 // A value is what it was as a parameter, of the same type, whatever stands in it; what only looks like a place stays.
 func TestValuesInAQuestionAreThoseOfItsParameters(t *testing.T) {
-	db := open(t).DB()
+	db, half := open(t).DB(), 0.5
 	for _, c := range []struct {
 		question string
 		values   []any
@@ -29,6 +29,8 @@ func TestValuesInAQuestionAreThoseOfItsParameters(t *testing.T) {
 		{"select typeof($1), $1, $2", []any{math.Nextafter(1, 2), -0.0}, true},
 		{"select typeof($1), unnest($1)", []any{[]string{"it's", "$1", ""}}, true},
 		{"select unnest($1::varchar[])", []any{[]string{}}, true},
+		{"select typeof($1), unnest($1)", []any{[]int64{1 << 40, math.MinInt64}}, true},
+		{"select typeof($1), $1, $2, typeof($3)", []any{&half, (*float64)(nil), nil}, true},
 		{"select $1::varchar", []any{math.Inf(1)}, false},
 		{"select $1 = 'a'", []any{"a\x00b"}, false},
 		{"select $1 = 'a'", []any{strings.Repeat("a", 1<<16)}, false},

@@ -22,6 +22,14 @@ func Ask(ctx context.Context, db Asker, query string, args ...any) (*sql.Rows, e
 	return db.QueryContext(ctx, query, args...)
 }
 
+// AskRow is Ask for an answer of one row.
+func AskRow(ctx context.Context, db *sql.DB, query string, args ...any) *sql.Row {
+	if text, is := queries.WithValues(query, args); is {
+		return db.QueryRowContext(ctx, text)
+	}
+	return db.QueryRowContext(ctx, query, args...)
+}
+
 // Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
 // variables, as sql.Rows.Scan does.
 func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
