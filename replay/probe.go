@@ -173,14 +173,14 @@ func (a *controlClient) noAnswer(ctx context.Context, t target, err error) error
 			Hint("if it is the right server, name its authority: SSL_CERT_FILE=ca.pem")
 	case wire.IsRefused(err):
 		return hint.Errorf("replay: no server at %s: connection refused", where).
-			Hint(`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
+			Mark(ErrNoAnswer).Hint(`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
 	case errors.As(err, &dns):
-		return hint.Errorf("replay: %s: no such host %q", where, dns.Name).Hint("check --base-url")
+		return hint.Errorf("replay: %s: no such host %q", where, dns.Name).Mark(ErrNoAnswer).Hint("check --base-url")
 	case wire.IsTimeout(err):
 		return hint.Errorf("replay: %s did not answer within %v", where, askTimeout).
-			Hint("check that the server has finished loading its model")
+			Mark(ErrNoAnswer).Hint("check that the server has finished loading its model")
 	}
-	return hint.Errorf("replay: %s: %s", where, a.scrub.Text(wire.Cause(err))).Hint("check --base-url")
+	return hint.Errorf("replay: %s: %s", where, a.scrub.Text(wire.Cause(err))).Mark(ErrNoAnswer).Hint("check --base-url")
 }
 
 // refused says what a status other than 200 means for the very first question.

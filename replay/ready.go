@@ -95,8 +95,11 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	return p, ctx.Err()
 }
 
-// ErrTooLong marks the error of a request that is longer than a server's model.
-var ErrTooLong = errors.New("a request is too long")
+// ErrTooLong marks the error of a request that is longer than a server's model, ErrNoAnswer that of a server that is not there.
+var (
+	ErrTooLong  = errors.New("a request is too long")
+	ErrNoAnswer = errors.New("no answer")
+)
 
 // CheckLength asks the servers how long their models are, and refuses a request of so many tokens that one of them does not hold it. It
 // sends no load.

@@ -185,7 +185,7 @@ func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
 
 // misfit compares the speeds of the runs with each other: one that changes with the load says that the misses grow otherwise than the
 // twin's. It also compares the misses of the twin with those measured, over all runs but the first. By twice as many, or by half, it does not fit,
-// unless they are of an objective that does not bind and allows twice as many as either: where the limit is does not depend on them.
+// unless they are of an objective that does not bind and allows twice as many as either: the limit does not depend on them.
 func (c *calibrated) misfit(e *estimate) string {
 	if len(e.runs) < 2 {
 		return ""
@@ -218,7 +218,7 @@ func (c *calibrated) misfit(e *estimate) string {
 }
 
 // misfitOf looks at one run: its speed, and misses of the binding objective that are four times as many as the twin's, or a quarter, also at a
-// speed that is off by two of its usual deviations from run to run: near a steep limit that alone makes many misses of few.
+// speed that is off by two of its usual deviations from run to run: near a steep limit that alone turns few misses into many.
 func (c *calibrated) misfitOf(e *estimate, r *Run, speed float64) string {
 	o, k := c.q.Objectives[e.binding], e.of[e.binding].k
 	if math.Abs(math.Log(r.Scale)-e.ln) > farAway {

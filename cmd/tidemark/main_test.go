@@ -218,7 +218,7 @@ func hold() {
 	<-stop
 }
 
-// dying simulates a server that ends in the middle of an answer, at a number of requests whatever the clock says: dying PORT REQUESTS.
+// dying simulates a server that ends when it reads its last request, whatever the clock says: dying PORT REQUESTS.
 func dying() {
 	of := send.DemoDeployment
 	of.Quantization = "fp8"

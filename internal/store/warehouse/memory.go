@@ -35,8 +35,8 @@ type sparing struct {
 	isLimited bool
 }
 
-// Sparingly calls attempt with a context under which a refresh of large runs uses limited memory, and one of small runs is planned soon. If that is too little,
-// it calls attempt again without a limit, so attempt must begin and end its own transaction.
+// Sparingly calls attempt with a context under which a refresh of small runs is planned soon, and one of large runs uses limited memory. If that
+// memory is too little, it calls attempt again without a limit, so attempt must begin and end its own transaction.
 func Sparingly(ctx context.Context, db *sql.DB, attempt func(context.Context) error) error {
 	err := attempt(context.WithValue(ctx, sparingKey{}, sparing{db, true}))
 	if isOutOfMemory(err) && ctx.Err() == nil {

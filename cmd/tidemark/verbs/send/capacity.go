@@ -99,7 +99,7 @@ func (f *capacityFlags) run() error {
 	if err != nil {
 		return err
 	}
-	if !f.isDry {
+	if s.isLive() && !f.isDry {
 		answer, err := s.goOn()
 		if err != nil {
 			return err
@@ -109,14 +109,18 @@ func (f *capacityFlags) run() error {
 			f.Tell("this search has its answer already, in %s; --fresh searches again", s.path)
 			return s.finish(*answer)
 		}
-	}
-	if s.isLive() && !f.isDry {
 		tellFaults(&s.Call, s.Runs)
+	} else if !f.isDry { // what is another's is refused before the rehearsal
+		state, err := s.openRehearsed()
+		if err != nil {
+			return err
+		}
+		state.Close()
 	}
 	if s.question.Twin.StepTime == nil {
 		if f.isDry {
 			f.Tell("no GPU is named: a few dozen small requests would show how long steps take, and then what may be sent")
-			return s.checkLength()
+			return s.endDry()
 		}
 		if err := s.measureSteps(); err != nil {
 			return err
@@ -141,7 +145,7 @@ func (f *capacityFlags) run() error {
 		s.tellLoad(predicted)
 	}
 	if f.isDry {
-		return s.checkLength()
+		return s.endDry()
 	}
 	answer := predicted
 	if s.isLive() {
@@ -160,23 +164,13 @@ func (f *capacityFlags) run() error {
 	return s.finish(answer)
 }
 
-// goOn opens the file of the search. A live one goes on from there, and has its answer where it has ended; a rehearsal begins again, and its
-// answer may replace only an earlier one of the same question.
-func (s *search) goOn() (*capacity.Answer, error) {
-	header := &s.header
-	if !s.isLive() {
-		header = &analysis.AskedCapacity{SearchID: s.id}
-	}
-	state, events, err := live.OpenState(s.path, header, s.isFresh)
+// goOn opens the file of a search on a server and goes on from there; where it has ended, it has its answer.
+func (s *search) goOn() (answer *capacity.Answer, err error) {
+	state, events, err := live.OpenState(s.path, &s.header, s.isFresh)
 	if err != nil {
 		return nil, err
 	}
-	s.state = state
-	if !s.isLive() {
-		state.Header = &s.header
-		return nil, nil
-	}
-	s.earlier = live.Resumable(events, s.question.MaxLatenessS)
+	s.state, s.earlier = state, live.Resumable(events, s.question.MaxLatenessS)
 	return live.Answered(events), nil
 }
 

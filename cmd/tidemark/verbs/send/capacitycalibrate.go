@@ -5,6 +5,7 @@ package send
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
+	"tidemark/replay"
 	"tidemark/replay/plan"
 )
 
@@ -26,11 +28,14 @@ func (s *search) calibrate() error {
 		others = "; the other servers are taken to be like it"
 	}
 	s.Tell("calibration: %s in %s, to %s%s", show.Things(len(requests), "request", "requests"), show.Duration(takes.Round(time.Second).Seconds()), s.header.BaseURLs[0], others)
-	if s.isDry {
-		for _, r := range requests {
-			s.longest = max(s.longest, r.InputTokens+r.OutputTokens)
-		}
-		return nil
+	longest := 0
+	for _, r := range requests {
+		longest = max(longest, r.InputTokens+r.OutputTokens)
+	}
+	if err := s.checkLength(longest); errors.Is(err, replay.ErrTooLong) {
+		return hint.Errorf("capacity: --calibrate: %w", err).Hint("name the server's length with --max-model-len: its requests are no longer than that")
+	} else if err != nil || s.isDry {
+		return err
 	}
 	isSimulated, err := s.server.IsSimulated(s.Context)
 	if err != nil {

@@ -36,14 +36,13 @@ type search struct {
 	window      capacity.Window
 	header      analysis.AskedCapacity
 	path        string      // of the state file
-	state       *live.State // nil of a dry run
+	state       *live.State // nil without a server, and of a dry run
 	server      *live.Server
 	plan        plan.Header
 	named       deployment.Deployment
 	saidVersion string            // of the engine, as the user named it; empty: the server says it
 	cost        analysis.StepCost // of what is named
 	earlier     []capacity.Event  // of the same search, from its state file
-	longest     int               // tokens of a request of its calibration
 }
 
 // newSearch reads flags, traffic and deployment, without asking any server.

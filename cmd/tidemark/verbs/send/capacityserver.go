@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/capacity/live"
 	"tidemark/ingest"
@@ -53,19 +54,23 @@ func (s *search) tellLoad(predicted capacity.Answer) {
 		load.Runs, show.Figures(load.Requests), show.Figures(load.Tokens), strings.Join(s.header.BaseURLs, ", "))
 }
 
-// checkLength refuses what the servers would refuse for its length. A dry run sends no load, and need not reach them.
-func (s *search) checkLength() error {
+// checkLength asks the servers whether they hold a request of so many tokens. A dry run need not reach them.
+func (s *search) checkLength(longest int) error {
+	err := replay.CheckLength(s.Context, s.server.Settings, longest)
+	if s.isDry && errors.Is(err, replay.ErrNoAnswer) {
+		s.Tell("whether the servers take a request of %s could not be asked: %v", show.Things(longest, "token", "tokens"), err)
+		return nil
+	}
+	return err
+}
+
+// endDry ends a dry run of a search on a server with what the servers say of its longest request.
+func (s *search) endDry() error {
 	if !s.isLive() {
 		return nil
 	}
 	_, longest := s.question.Lengths()
-	longest = max(longest, s.longest)
-	err := replay.CheckLength(s.Context, s.server.Settings, longest)
-	if err != nil && !errors.Is(err, replay.ErrTooLong) {
-		s.Tell("whether the servers take the longest request, %s, could not be asked: %v", show.Things(longest, "token", "tokens"), err)
-		return nil
-	}
-	return err
+	return s.checkLength(longest)
 }
 
 // onServer searches with probes.
@@ -142,10 +147,24 @@ func before(ctx context.Context, c *kit.Call, program string, scale float64) err
 	return nil
 }
 
-// writeRehearsed writes the file of a search without a server: the answer replaces the earlier one of the same question.
+// openRehearsed opens the file of a search without a server, which holds an earlier answer to the same question or nothing.
+func (s *search) openRehearsed() (*live.State, error) {
+	state, _, err := live.OpenState(s.path, &analysis.AskedCapacity{SearchID: s.id}, false)
+	if err == nil {
+		state.Header = &s.header
+	}
+	return state, err
+}
+
+// writeRehearsed writes the answer in the place of the earlier one.
 func (s *search) writeRehearsed(answer capacity.Answer) error {
-	s.state.Replace()
-	return s.state.Write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
+	state, err := s.openRehearsed()
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	state.Replace()
+	return state.Write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
 }
 
 // takeIn keeps the search in the warehouse, where there is one.
