@@ -58,7 +58,7 @@ func (s *search) tellLoad(predicted capacity.Answer) {
 func (s *search) checkLength(longest int) error {
 	err := replay.CheckLength(s.Context, s.server.Settings, longest)
 	if s.isDry && errors.Is(err, replay.ErrNoAnswer) {
-		s.Tell("whether the servers take a request of %s could not be asked: %v", show.Things(longest, "token", "tokens"), err)
+		s.Tell("whether the servers take a request of %s could not be asked: %s", show.Things(longest, "token", "tokens"), strings.TrimPrefix(err.Error(), "replay: "))
 		return nil
 	}
 	return err
