@@ -110,11 +110,20 @@ func CheckLength(ctx context.Context, s Settings, longest int) error {
 	}
 	a := newControlClient(s, targets)
 	defer a.close()
-	servers, err := a.probeAll(ctx, s.modelsAt, s.Engine)
-	if err != nil {
-		return err
+	var away error // of a server that is not there: another one may refuse all the same
+	for _, t := range targets {
+		server, err := a.probe(ctx, t, s.Engine, s.modelsAt(t)...)
+		if err == nil {
+			err = s.checkLengths([]Server{server}, plan.Header{LongestTokens: longest})
+		}
+		switch {
+		case errors.Is(err, ErrNoAnswer):
+			away = err
+		case err != nil:
+			return err
+		}
 	}
-	return s.checkLengths(servers, plan.Header{LongestTokens: longest})
+	return away
 }
 
 // checkLengths compares the plan's longest request with what each server can hold.
