@@ -44,7 +44,7 @@ func (c *inferenceXConfigs) of(o read.Object, out *read.Rows) read.Object {
 			var config struct {
 				ID json.RawMessage `json:"id"`
 			}
-			_ = json.Unmarshal(text, &config) // what is no object has no id
+			_ = json.Unmarshal(text, &config) // an element that is not an object has no id
 			c.byID[read.Object{"id": read.IDOfPart(config.ID)}.Version("id")] = text
 			return nil
 		})
