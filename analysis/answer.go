@@ -9,11 +9,8 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
-// Table and Column are answers' own types under the names of this package, so that callers who only pass answers on need not import both.
-type (
-	Table  = answers.Table
-	Column = answers.Column
-)
+// Table is answers' own type under the name of this package, so that callers who only pass answers on need not import both.
+type Table = answers.Table
 
 // Nearly every file here asks the warehouse or reports an unknown name; these are short names for it.
 var (

@@ -43,9 +43,9 @@ func TestChange(t *testing.T) {
 // A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said.
 func TestTheCacheIsSaid(t *testing.T) {
 	c := Comparison{
-		Settings: Table{Columns: []Column{{Name: "setting"}, {Name: "value"}, {Name: "other_value"}}, Rows: [][]any{{"cached_prompt_ratio", "0.388, 0.391", "0.602"}}},
+		Settings: Table{Columns: []string{"setting", "value", "other_value"}, Rows: [][]any{{"cached_prompt_ratio", "0.388, 0.391", "0.602"}}},
 		Results: Table{
-			Columns: []Column{{Name: "metric"}, {Name: "statistic"}, {Name: "ratio"}, {Name: "low_ratio"}, {Name: "high_ratio"}, {Name: "is_different"}},
+			Columns: []string{"metric", "statistic", "ratio", "low_ratio", "high_ratio", "is_different"},
 			Rows:    [][]any{{"tpot_s", "p50", 0.8, 0.7, 0.9, true}},
 		},
 	}

@@ -29,14 +29,14 @@ func benchResult(ctx context.Context, db *sql.DB, runID string) ([]byte, error) 
 	separator := "{"
 	for i, column := range table.Columns {
 		cell := table.Rows[0][i]
-		if column.Name == "request_rate" && cell == nil {
+		if column == "request_rate" && cell == nil {
 			cell = "inf" // as that tool says that no rate was asked for
 		}
 		value.Reset()
 		if err := encoder.Encode(cell); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&text, "%s%q:%s", separator, column.Name, bytes.TrimSpace(value.Bytes()))
+		fmt.Fprintf(&text, "%s%q:%s", separator, column, bytes.TrimSpace(value.Bytes()))
 		separator = ","
 	}
 	text.WriteString("}\n")

@@ -74,7 +74,7 @@ func TestFitSubtractsWeightsFirst(t *testing.T) {
 		}
 		got := map[string]any{}
 		for i, column := range table.Columns {
-			got[column.Name] = table.Rows[0][i]
+			got[column] = table.Rows[0][i]
 		}
 		for name, want := range test.want {
 			if !near(got[name], want) {
@@ -155,7 +155,7 @@ func TestKVCosts(t *testing.T) {
 	} {
 		for j := range want {
 			if !near(table.Rows[i][j], want[j]) {
-				t.Errorf("%s of %s: got %v, want %v", table.Columns[j].Name, want[1], table.Rows[i][j], want[j])
+				t.Errorf("%s of %s: got %v, want %v", table.Columns[j], want[1], table.Rows[i][j], want[j])
 			}
 		}
 	}

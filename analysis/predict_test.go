@@ -246,7 +246,7 @@ func BenchmarkTenThousandPoints(b *testing.B) {
 func places(table analysis.Table) map[string]int {
 	at := map[string]int{}
 	for i, column := range table.Columns {
-		at[column.Name] = i
+		at[column] = i
 	}
 	return at
 }

@@ -73,7 +73,7 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 			continue
 		}
 		places[i] = len(table.Columns)
-		table.Columns = append(table.Columns, Column{Name: column})
+		table.Columns = append(table.Columns, column)
 	}
 	var errorRatios []float64
 	for i, row := range points.Rows {

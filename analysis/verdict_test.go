@@ -105,7 +105,7 @@ func TestSource(t *testing.T) {
 	w := open(t, traces)
 	ctx := context.Background()
 	source, err := analysis.Source(ctx, w.DB(), "day")
-	if err != nil || len(source.Rows) != 1 || source.Columns[0].Name != "source_name" {
+	if err != nil || len(source.Rows) != 1 || source.Columns[0] != "source_name" {
 		t.Errorf("Source(day): got %v, %v", source, err)
 	}
 	must.Refuse(analysis.Source(ctx, w.DB(), "night"))(t, `no source named "night"`, "day, days, relative")

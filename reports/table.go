@@ -50,7 +50,7 @@ func (r *Result) table(caption string) Table {
 		for i, row := range r.Rows {
 			_, isNumber := number(row[c])
 			isNumeric = isNumeric && (row[c] == nil || isNumber)
-			t.Rows[i] = append(t.Rows[i], cellText(column.Name, row[c], write))
+			t.Rows[i] = append(t.Rows[i], cellText(column, row[c], write))
 		}
 		t.Numeric = append(t.Numeric, isNumeric && len(r.Rows) > 0)
 	}
@@ -70,7 +70,7 @@ func cellText(column string, v any, write func(float64) string) string {
 
 // style is a column's heading with its unit, and how its numbers are written.
 func (r *Result) style(column int) (head string, write func(float64) string) {
-	name := r.Columns[column].Name
+	name := r.Columns[column]
 	switch {
 	case r.Place("term") >= 0 && strings.HasSuffix(name, "_ratio"):
 		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", %", summand(100*r.largest(column), 100)

@@ -1,4 +1,4 @@
-// Package answers is the one layer that asks the warehouse. A question is SQL and its answer is a Table: columns with DuckDB's types,
+// Package answers is the one layer that asks the warehouse. A question is SQL and its answer is a Table: columns,
 // and rows reduced to the few Go types that every caller can print, compare and encode.
 //
 //	Ask     for questions written in this program
@@ -30,24 +30,16 @@ import (
 type Table struct {
 	Name    string
 	Comment string
-	Columns []Column
+	Columns []string
 	Rows    [][]any // nil, bool, int64, float64, string, time.Time, []any or map[string]any
 }
 
-// Column is one column of a Table.
-type Column struct{ Name string }
-
 // TableOf is a table without rows. Callers append rows with one cell per column.
-func TableOf(columns ...string) (table Table) {
-	for _, name := range columns {
-		table.Columns = append(table.Columns, Column{Name: name})
-	}
-	return table
-}
+func TableOf(columns ...string) Table { return Table{Columns: slices.Clone(columns)} }
 
 // Place is the position of a column, -1 if there is none of that name.
 func (t Table) Place(column string) int {
-	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })
+	return slices.Index(t.Columns, column)
 }
 
 // At is one cell; nil if there is no such row or column.
@@ -72,7 +64,7 @@ func (t Table) Records() []map[string]any {
 	for i, row := range t.Rows {
 		records[i] = make(map[string]any, len(row))
 		for c, column := range t.Columns {
-			records[i][column.Name] = row[c]
+			records[i][column] = row[c]
 		}
 	}
 	return records
@@ -86,12 +78,8 @@ func Ask(ctx context.Context, db warehouse.Asker, query string, args ...any) (Ta
 	}
 	defer rows.Close()
 	var table Table
-	names, err := rows.Columns()
-	if err != nil {
+	if table.Columns, err = rows.Columns(); err != nil {
 		return Table{}, err
-	}
-	for _, name := range names {
-		table.Columns = append(table.Columns, Column{Name: name})
 	}
 	for rows.Next() {
 		row, err := scanned(rows, len(table.Columns))

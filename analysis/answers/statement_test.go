@@ -15,7 +15,7 @@ import (
 
 // read asks and drops the answer.
 func read(t *testing.T, w *warehouse.Warehouse, query string) error {
-	return answers.Stream(t.Context(), w.DB(), query, func([]answers.Column) error { return nil }, func([]any) error { return nil })
+	return answers.Stream(t.Context(), w.DB(), query, func([]string) error { return nil }, func([]any) error { return nil })
 }
 
 // "select 1; select 2" lost the first answer without a word, and "copy" wrote files.

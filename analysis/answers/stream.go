@@ -11,7 +11,7 @@ import (
 // Stream asks a user's SQL, which must be one statement that only reads. Everything else is refused, also statements that would write files.
 // Rows are handed out one by one while DuckDB produces them, so that memory does not grow with the answer. start is called once before the first
 // row. The slice given to row is reused for the next row.
-func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) error, row func([]any) error) error {
+func Stream(ctx context.Context, db *sql.DB, query string, start func(columns []string) error, row func([]any) error) error {
 	query = Meant(query)
 	connection, err := db.Conn(ctx)
 	if err != nil {
@@ -24,13 +24,7 @@ func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) 
 			return err
 		}
 		var cells []any
-		return warehouse.Stream(ctx, conn, query, func(columns []warehouse.Column) error {
-			list := make([]Column, len(columns))
-			for i, column := range columns {
-				list[i] = Column{Name: column.Name}
-			}
-			return start(list)
-		}, func(values []driver.Value) error {
+		return warehouse.Stream(ctx, conn, query, start, func(values []driver.Value) error {
 			cells = cells[:0]
 			for _, value := range values {
 				cells = append(cells, simple(value))

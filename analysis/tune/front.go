@@ -11,7 +11,7 @@ import (
 
 // price fills in the rate of a full answer, and what a million accepted output tokens cost at it. Accepted are requests that miss no
 // objective; where several bind at once the same requests may miss them, so that the cost is at most this.
-func price(rows []Row, groups map[string][]variant) {
+func price(groups map[string][]variant) {
 	for _, group := range groups {
 		for _, v := range group {
 			r := v.row

@@ -115,7 +115,7 @@ func (f File) Rehearse(ctx context.Context, candidates []Candidate, model func(i
 	if err := fully(ctx, order, groups, bands, told); err != nil {
 		return nil, err
 	}
-	price(rows, groups)
+	price(groups)
 	f.markFront(rows)
 	return rows, nil
 }

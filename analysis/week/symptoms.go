@@ -40,7 +40,7 @@ func Symptoms(ctx context.Context, db *sql.DB, servers []ServerHour, r *Report, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("symptoms: time zone %s: %w", r.TimeZone, err)
 	}
-	found, looked = symptomsOf(rules, figuresOf(servers, r, resolved), r, zone)
+	found, looked = symptomsOf(rules, figuresOf(servers, r, resolved), zone)
 	return found, looked, nil
 }
 
@@ -252,7 +252,7 @@ func (h *hourFigures) felt(f Felt, hour Hour) {
 var moreGPUs = []string{"overload", "rejected", "preemption", "kv_full", "slot_limited"}
 
 // symptomsOf gathers what fired in the hours. The gravest come first: what broke the SLO, then by the order in which symptoms are read.
-func symptomsOf(rules []rule, hours []hourFigures, r *Report, zone *time.Location) (found []Symptom, looked int) {
+func symptomsOf(rules []rule, hours []hourFigures, zone *time.Location) (found []Symptom, looked int) {
 	isLooked := map[string]bool{}
 	places := map[string]int{}
 	seq := map[string]int{}

@@ -104,7 +104,7 @@ func look(at []int, levels, days []float64, now, ahead int) outlook {
 	}
 	fits := make([]fit, len(settings))
 	events := findEvents(places, x, days, fits)
-	out := mix(places, x, fits, events, now, ahead)
+	out := mix(places, fits, events, now, ahead)
 	for h := range out.mean {
 		out.mean[h] += middle
 	}
@@ -244,7 +244,7 @@ func stays(e event, places []int) float64 {
 }
 
 // mix is the outlook of all settings together, each with its weight, and of an event that may stay or go.
-func mix(places []int, x []float64, fits []fit, events []event, now, ahead int) outlook {
+func mix(places []int, fits []fit, events []event, now, ahead int) outlook {
 	out := outlook{mean: make([]float64, ahead), variance: make([]float64, ahead)}
 	lns := make([]float64, len(fits))
 	for k := range fits {

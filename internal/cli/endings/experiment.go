@@ -301,13 +301,13 @@ func sloForms(variable string, levels []level) []analysis.Table {
 	named := 0
 	for _, l := range levels {
 		for i := named; i < len(l.objectives); i++ {
-			full.Columns = append(full.Columns, analysis.Column{Name: fmt.Sprintf("%d %s", i+1, headOf(l.objectives[i]))})
-			marksOnly.Columns = append(marksOnly.Columns, analysis.Column{Name: strconv.Itoa(i + 1)})
+			full.Columns = append(full.Columns, fmt.Sprintf("%d %s", i+1, headOf(l.objectives[i])))
+			marksOnly.Columns = append(marksOnly.Columns, strconv.Itoa(i+1))
 			named++
 		}
 	}
-	full.Columns = append(full.Columns, analysis.Column{Name: "SLO"})
-	marksOnly.Columns = append(marksOnly.Columns, analysis.Column{Name: "SLO"})
+	full.Columns = append(full.Columns, "SLO")
+	marksOnly.Columns = append(marksOnly.Columns, "SLO")
 	for _, l := range levels {
 		row, short := []any{tables.Figure(l.value), l.figure("request_per_s"), l.figure("output_token_per_s")}, []any{tables.Figure(l.value)}
 		for i := range named {
@@ -327,7 +327,7 @@ func sloForms(variable string, levels []level) []analysis.Table {
 	narrow := chosen(full, places...)
 	numbered := chosen(narrow, seq(len(places))...)
 	for i := range named {
-		numbered.Columns[i+1].Name = strconv.Itoa(i + 1)
+		numbered.Columns[i+1] = strconv.Itoa(i + 1)
 	}
 	withRate := chosen(full, append([]int{0, 1}, places[1:]...)...)
 	return []analysis.Table{full, withRate, narrow, numbered, marksOnly}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
@@ -44,8 +43,8 @@ func NewBox(w io.Writer, width, most int, note string) *boxRows {
 	return &boxRows{out: bufio.NewWriterSize(w, 1<<16), width: width, most: most, note: note}
 }
 
-func (r *boxRows) Begin(columns []answers.Column) error {
-	for _, name := range names(columns) {
+func (r *boxRows) Begin(columns []string) error {
+	for _, name := range columns {
 		r.header = append(r.header, escape.Controls(name, ""))
 	}
 	r.isNumber = make([]bool, len(columns))

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	"tidemark/analysis/answers"
 )
 
 // csvRows writes CSV as RFC 4180 has it, with a header. Lists and objects are JSON in
@@ -19,10 +17,10 @@ type csvRows struct {
 // NewCSV is for programs: full precision, base units.
 func NewCSV(w io.Writer) *csvRows { return &csvRows{out: csv.NewWriter(w)} }
 
-func (r *csvRows) Begin(columns []answers.Column) error {
-	header := names(columns)
-	for i := range header {
-		header[i] = noFormula(header[i])
+func (r *csvRows) Begin(columns []string) error {
+	header := make([]string, len(columns))
+	for i, name := range columns {
+		header[i] = noFormula(name)
 	}
 	return r.out.Write(header)
 }

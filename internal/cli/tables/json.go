@@ -7,14 +7,12 @@ import (
 	"io"
 	"math"
 	"strconv"
-
-	"tidemark/analysis/answers"
 )
 
 // jsonRows keeps the order of the columns, which a map would lose.
 type jsonRows struct {
 	out     *bufio.Writer
-	columns []answers.Column
+	columns []string
 	names   []string // as JSON
 	count   int
 }
@@ -23,9 +21,9 @@ type jsonRows struct {
 // number of writes small; End and Flush empty it.
 func NewJSON(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(w, 1<<16)} }
 
-func (r *jsonRows) Begin(columns []answers.Column) error {
+func (r *jsonRows) Begin(columns []string) error {
 	r.columns = columns
-	for _, name := range Distinct(names(columns)) {
+	for _, name := range Distinct(columns) {
 		name, err := json.Marshal(name)
 		if err != nil {
 			return err
@@ -45,7 +43,7 @@ func (r *jsonRows) Row(values []any) error {
 		}
 		text, err := json.Marshal(jsonable(value))
 		if err != nil {
-			return fmt.Errorf("column %s: %w", r.columns[i].Name, err)
+			return fmt.Errorf("column %s: %w", r.columns[i], err)
 		}
 		line = append(append(append(line, r.names[i]...), ": "...), text...)
 	}

@@ -9,7 +9,7 @@ import (
 // Writer prints a table of any length without holding it: Begin, then Row for each row,
 // then End. After an error of the source, Flush takes the place of End.
 type Writer interface {
-	Begin(columns []answers.Column) error
+	Begin(columns []string) error
 	Row(values []any) error // keeps nothing of values
 	End() error
 	Flush() error // prints whole rows that came before an error

@@ -42,7 +42,7 @@ func TestHuman(t *testing.T) {
 // A list whose columns do not fit stays a list: the last of them is narrow, and the lines are longer than asked.
 func TestAListIsNeverTransposed(t *testing.T) {
 	var text strings.Builder
-	table := answers.Table{Columns: []answers.Column{{Name: "name"}, {Name: "meaning"}}, Rows: [][]any{{strings.Repeat("n", 30), strings.Repeat("word ", 10)}}}
+	table := answers.Table{Columns: []string{"name", "meaning"}, Rows: [][]any{{strings.Repeat("n", 30), strings.Repeat("word ", 10)}}}
 	must.Do(t, Write(NewList(&text, 40), table))
 	want := "name" + strings.Repeat(" ", 28) + "meaning\n" + strings.Repeat("n", 30) + "  word word word word word word\n" + strings.Repeat(" ", 32) + "word word word word\n"
 	if text.String() != want {
@@ -53,7 +53,7 @@ func TestAListIsNeverTransposed(t *testing.T) {
 // The name of an expression may be wider than a terminal, and its number is not cut.
 func TestABoxFoldsLongNames(t *testing.T) {
 	var text strings.Builder
-	table := answers.Table{Columns: []answers.Column{{Name: strings.Repeat("f(x) + ", 12)}}, Rows: [][]any{{1234567.0}}}
+	table := answers.Table{Columns: []string{strings.Repeat("f(x) + ", 12)}, Rows: [][]any{{1234567.0}}}
 	must.Do(t, Write(NewBox(&text, 60, 0, ""), table))
 	for line := range strings.Lines(text.String()) {
 		if len([]rune(line)) > 61 {
@@ -66,7 +66,7 @@ func TestABoxFoldsLongNames(t *testing.T) {
 // Of a list of runs five columns did not fit 80: names are wider than the numbers below them.
 func TestABoxFoldsNamesOfNumbers(t *testing.T) {
 	var text strings.Builder
-	table := answers.Table{Columns: []answers.Column{{Name: "run"}, {Name: "p99_ttft_s"}, {Name: "p99_tpot_s"}}, Rows: [][]any{{"t-0bff", 37.3e-3, 8.82e-3}}}
+	table := answers.Table{Columns: []string{"run", "p99_ttft_s", "p99_tpot_s"}, Rows: [][]any{{"t-0bff", 37.3e-3, 8.82e-3}}}
 	must.Do(t, Write(NewBox(&text, 30, 0, ""), table))
 	const want = `
 ┌────────┬─────────┬─────────┐
@@ -82,7 +82,7 @@ func TestABoxFoldsNamesOfNumbers(t *testing.T) {
 }
 
 func TestBox(t *testing.T) {
-	columns := []answers.Column{{Name: "run_id"}, {Name: "note"}, {Name: "tpot_s"}}
+	columns := []string{"run_id", "note", "tpot_s"}
 	rows := [][]any{{"a", "a text that is longer than its column can be", 10e-3}, {"b", nil, 2.5}}
 	for _, c := range []struct {
 		why         string
@@ -135,10 +135,7 @@ the first 1 of more rows
 // An object with two values of one name loses the first.
 func TestJSONHasDistinctNames(t *testing.T) {
 	var text strings.Builder
-	table := answers.Table{Rows: [][]any{{"a", "b", "c", "d"}}}
-	for _, name := range []string{"run_id", "run_id", "run_id_2", "run_id"} {
-		table.Columns = append(table.Columns, answers.Column{Name: name})
-	}
+	table := answers.Table{Columns: []string{"run_id", "run_id", "run_id_2", "run_id"}, Rows: [][]any{{"a", "b", "c", "d"}}}
 	must.Do(t, Write(NewJSON(&text), table))
 	const want = `{"run_id": "a", "run_id_3": "b", "run_id_2": "c", "run_id_4": "d"}`
 	must.Say(t, text.String(), want)
@@ -149,7 +146,7 @@ func TestCSVHoldsNoFormula(t *testing.T) {
 	type given string
 	var out strings.Builder
 	table := answers.Table{
-		Columns: []answers.Column{{Name: "=cmd|calc"}, {Name: "given"}, {Name: "text"}, {Name: "number"}, {Name: "none"}},
+		Columns: []string{"=cmd|calc", "given", "text", "number", "none"},
 		Rows:    [][]any{{"a", given("=1+1"), "\n=1+1", -1.5, nil}, {"b", given("-1.5"), "-1.5", int64(-2), nil}, {"c", given("@note"), "+x", 1.0, nil}},
 	}
 	must.Do(t, Write(NewCSV(&out), table))

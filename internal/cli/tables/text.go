@@ -68,8 +68,8 @@ func NewList(w io.Writer, width int) *textRows {
 	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width, layout: folding, written: Readable}
 }
 
-func (r *textRows) Begin(columns []answers.Column) error {
-	for _, name := range names(columns) {
+func (r *textRows) Begin(columns []string) error {
+	for _, name := range columns {
 		r.header = append(r.header, escape.Controls(name, ""))
 	}
 	r.isNumber, r.isText = make([]bool, len(columns)), make([]bool, len(columns))
@@ -176,10 +176,10 @@ func Fitting(width int, forms ...answers.Table) answers.Table {
 		cells := make([][]string, len(table.Rows))
 		for i, row := range table.Rows {
 			for j, value := range row {
-				cells[i] = append(cells[i], Readable(table.Columns[j].Name, value))
+				cells[i] = append(cells[i], Readable(table.Columns[j], value))
 			}
 		}
-		if total(columnWidths(names(table.Columns), cells)) <= width {
+		if total(columnWidths(table.Columns, cells)) <= width {
 			return table
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
 )
@@ -33,14 +32,6 @@ func Plain(value any) string {
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-func names(columns []answers.Column) []string {
-	names := make([]string, len(columns))
-	for i, column := range columns {
-		names[i] = column.Name
-	}
-	return names
 }
 
 // Distinct numbers names that come again: run_id, run_id_2. An object in JSON has one value of a name, and readers keep the last. Names that are

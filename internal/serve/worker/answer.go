@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
@@ -236,9 +235,9 @@ type tableForm struct {
 }
 
 func (t *tableForm) begin(schema *arrow.Schema) error {
-	columns := make([]answers.Column, schema.NumFields())
+	columns := make([]string, schema.NumFields())
 	for i, field := range schema.Fields() {
-		columns[i] = answers.Column{Name: field.Name}
+		columns[i] = field.Name
 	}
 	return t.rows.Begin(columns)
 }

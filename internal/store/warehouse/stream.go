@@ -30,14 +30,11 @@ func init() {
 	}
 }
 
-// Column is a column of a result, with DuckDB's name of its type.
-type Column struct{ Name, Type string }
-
 // Stream runs one statement on a connection and hands out its rows while DuckDB
 // produces them, so memory does not grow with the result. begin is called once,
 // before the first row. The values of a row are the driver's own, and the slice
 // is reused for the next row. Stream returns soon after the context ends.
-func Stream(ctx context.Context, connection driver.Conn, query string, begin func([]Column) error, row func([]driver.Value) error) error {
+func Stream(ctx context.Context, connection driver.Conn, query string, begin func(columns []string) error, row func([]driver.Value) error) error {
 	conn, isDuckDB := connection.(*duckdb.Conn)
 	if !isDuckDB {
 		return fmt.Errorf("stream: a %T is not a connection to DuckDB", connection)
@@ -65,12 +62,8 @@ func Stream(ctx context.Context, connection driver.Conn, query string, begin fun
 	return errors.Join(err, rows.Close())
 }
 
-func readStream(ctx context.Context, rows driver.Rows, begin func([]Column) error, row func([]driver.Value) error) error {
-	types := rows.(driver.RowsColumnTypeDatabaseTypeName)
-	var columns []Column
-	for i, name := range rows.Columns() {
-		columns = append(columns, Column{name, types.ColumnTypeDatabaseTypeName(i)})
-	}
+func readStream(ctx context.Context, rows driver.Rows, begin func(columns []string) error, row func([]driver.Value) error) error {
+	columns := rows.Columns()
 	if err := begin(columns); err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func argumentTable(a analysis.Argument) analysis.Table {
 		kit.OrNull(p.Clients), kit.OrNull(p.RequestsPerS), p.InputTokens, p.OutputTokens, p.CachedTokens, p.Drafts, row["tokens_per_step"],
 	}
 	add := func(name string, value any) {
-		table.Columns = append(table.Columns, analysis.Column{Name: name})
+		table.Columns = append(table.Columns, name)
 		cells = append(cells, value)
 	}
 	for i, value := range a.Cells(p) {

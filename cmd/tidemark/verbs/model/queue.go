@@ -275,7 +275,7 @@ func printQueue(c *kit.Call, table analysis.Table, columns ...string) error {
 func chosen(table analysis.Table, columns ...string) analysis.Table {
 	shown := kit.TableOf(columns...)
 	if i := shown.Place("wait_service_ratio"); i >= 0 {
-		shown.Columns[i].Name = "wait/service"
+		shown.Columns[i] = "wait/service"
 	}
 	for _, row := range kit.RowsOf(table) {
 		cells := make([]any, len(columns))

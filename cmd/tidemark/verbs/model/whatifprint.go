@@ -401,7 +401,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		"slo", "not_possible", "why")
 	for _, objective := range slo.Objectives {
 		for _, end := range []string{"", "low ", "high ", "unloaded "} {
-			table.Columns = append(table.Columns, analysis.Column{Name: end + objective.String()})
+			table.Columns = append(table.Columns, end+objective.String())
 		}
 	}
 	for _, row := range rows {

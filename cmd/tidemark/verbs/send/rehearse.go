@@ -245,10 +245,10 @@ func (r readyRehearsal) facts(what string, s *rehearsal.Summary) analysis.Table 
 		name   string
 		values *rehearsal.Values
 	}{{"ttft_s", &s.TTFT}, {"ttft_from_due_s", &s.TTFTFromDue}, {"tpot_s", &s.TPOT}, {"e2e_s", &s.E2E}} {
-		table.Columns = append(table.Columns, analysis.Column{Name: "mean_" + metric.name})
+		table.Columns = append(table.Columns, "mean_"+metric.name)
 		row = append(row, metric.values.Mean())
 		for _, p := range []int{50, 90, 95, 99} {
-			table.Columns = append(table.Columns, analysis.Column{Name: fmt.Sprintf("p%d_%s", p, metric.name)})
+			table.Columns = append(table.Columns, fmt.Sprintf("p%d_%s", p, metric.name))
 			row = append(row, metric.values.Quantile(float64(p)/100))
 		}
 	}

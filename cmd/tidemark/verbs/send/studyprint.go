@@ -90,7 +90,7 @@ func studyRates(r study.Result) []analysis.Table {
 
 // withEnergy is a table with output tokens per joule at its end.
 func withEnergy(table analysis.Table, rows []study.Row) analysis.Table {
-	columns := append(slices.Clone(table.Columns), analysis.Column{Name: "tokens/J"})
+	columns := append(slices.Clone(table.Columns), "tokens/J")
 	with := analysis.Table{Columns: columns}
 	for i, cells := range table.Rows {
 		with.Rows = append(with.Rows, append(slices.Clone(cells), cmp.Or(figure(rows[i].PerJ), "-")))

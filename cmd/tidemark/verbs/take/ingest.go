@@ -279,7 +279,7 @@ func printIngested(c *kit.Call, results []ingest.Result) error {
 func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
 	table := kit.TableOf("name", "format", "rows_read", "rows_kept", "rows_rejected", "took_s")
 	if withPath {
-		table.Columns = append(table.Columns, analysis.Column{Name: "path"})
+		table.Columns = append(table.Columns, "path")
 	}
 	for _, r := range results {
 		row := []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds}

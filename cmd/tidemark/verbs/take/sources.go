@@ -107,7 +107,7 @@ func columns(b *strings.Builder, name, what string, table analysis.Table) {
 	}
 	fmt.Fprintf(b, "\n%-15s%s\n%15s", name, what, "")
 	for _, column := range table.Columns {
-		fmt.Fprintf(b, "%12s", column.Name)
+		fmt.Fprintf(b, "%12s", column)
 	}
 	for _, row := range table.Rows {
 		fmt.Fprintf(b, "\n%15s", "")
