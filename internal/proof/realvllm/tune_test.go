@@ -82,7 +82,7 @@ func TestTuneOfARealVLLM(t *testing.T) {
 	for _, s := range sequences {
 		for _, b := range batches {
 			key := pair(s, b)
-			t.Logf("%s: grid %.2f/s, tune %s", key, grid[key], cmp.Or(tuned.rates[key], "did not start it"))
+			t.Logf("%s: grid %.2f/s, tune %s", key, grid[key], cmp.Or(tuned.rates[key], "has no rate"))
 		}
 	}
 	t.Logf("tune sets %s; the grid's best is %.2f requests/s", tuned.set, best)
