@@ -42,6 +42,15 @@ order by
 	return ids, nil
 }
 
+// RunID is the id of the one run that is named so. Unlike RunIDs it refuses what no run has.
+func RunID(ctx context.Context, db *sql.DB, named string) (string, error) {
+	ids, err := RunIDs(ctx, db, []string{named})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], RefuseUnknownRun(ctx, db, ids[0])
+}
+
 // RefuseUnknownRun refuses an id that no run has.
 func RefuseUnknownRun(ctx context.Context, db *sql.DB, runID string) error {
 	table, err := ask(ctx, db, "select run_id from staging.runs where run_id = ?", runID)

@@ -10,6 +10,7 @@ import "time"
 type Watched struct {
 	Seq         int64
 	Class       string
+	InputTokens int // of its prompt, as planned
 	Due, Sent   time.Duration
 	First, Last time.Duration
 	Tokens      int64 // received; of a request that is not over, 0
@@ -24,7 +25,7 @@ func (x *exchange) tellWatcher() {
 	if x.settings.Watch == nil {
 		return
 	}
-	x.settings.Watch(Watched{Seq: x.row.req.Seq, Class: x.row.req.Class, Due: x.row.req.Due, Sent: x.row.sent, First: max(x.stream.first, -1), Last: -1})
+	x.settings.Watch(Watched{Seq: x.row.req.Seq, Class: x.row.req.Class, InputTokens: x.row.req.InputTokens, Due: x.row.req.Due, Sent: x.row.sent, First: max(x.stream.first, -1), Last: -1})
 }
 
 // tellOver says what became of a request.
@@ -32,7 +33,7 @@ func (s *runState) tellOver(r *row) {
 	if s.settings.Watch == nil {
 		return
 	}
-	w := Watched{Seq: r.req.Seq, Class: r.req.Class, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure, Detail: r.detail, Gaps: r.gaps}
+	w := Watched{Seq: r.req.Seq, Class: r.req.Class, InputTokens: r.req.InputTokens, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure, Detail: r.detail, Gaps: r.gaps}
 	if w.Tokens = r.counted; w.Tokens < 0 {
 		w.Tokens = max(r.usage.Completion, 0)
 	}

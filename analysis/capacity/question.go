@@ -188,7 +188,7 @@ func (q Question) settled() (Question, error) {
 func (q Question) checkObjectives() error {
 	fitted := 0
 	for _, o := range q.Objectives {
-		_, _, isLatency := o.span(&Reply{})
+		_, _, _, isLatency := o.span(plan.Request{}, &Reply{}, 0)
 		switch {
 		case isLatency, o.Metric == metric.ITL:
 			fitted++

@@ -326,8 +326,8 @@ func cutOf(r *Run) time.Duration {
 func apart(o Objective, r *Run, got []Reply) float64 {
 	sum, n := 0.0, 0.0
 	for i := range got {
-		a, isA := o.value(&r.replies[i], r.requests[i].OutputTokens, cutOf(r))
-		b, isB := o.value(&got[i], r.requests[i].OutputTokens, cutOf(r))
+		a, isA := o.value(r.requests[i], &r.replies[i], cutOf(r))
+		b, isB := o.value(r.requests[i], &got[i], cutOf(r))
 		if isA && isB && a > 0 && b > 0 && r.replies[i].IsSent {
 			sum += min(math.Abs(math.Log(a/b)), 2)
 			n++

@@ -58,7 +58,7 @@ func (o Objective) values(requests []plan.Request, replies []Reply, cut time.Dur
 			}
 			continue
 		}
-		if v, isKnown := o.value(r, requests[i].OutputTokens, cut); isKnown {
+		if v, isKnown := o.value(requests[i], r, cut); isKnown {
 			values = append(values, v)
 		}
 	}
@@ -67,48 +67,45 @@ func (o Objective) values(requests []plan.Request, replies []Reply, cut time.Dur
 }
 
 // Of are the values of one request that has ended, in seconds; of failure_ratio 1 for a failure and else 0.
-func (o Objective) Of(class string, r Reply) []float64 {
-	return o.values([]plan.Request{{Class: class}}, []Reply{r}, math.MaxInt64)
+func (o Objective) Of(planned plan.Request, r Reply) []float64 {
+	return o.values([]plan.Request{planned}, []Reply{r}, math.MaxInt64)
 }
 
-// span says from when to when the latency of one request lasts. A search refuses a metric that is not here.
-func (o Objective) span(r *Reply) (from, to time.Duration, isLatency bool) {
+// span says from when to when the latency of one request lasts, and how many tokens share it: 1, but for a latency per token. answered are
+// the tokens of its answer. A search refuses a metric that is not here.
+func (o Objective) span(planned plan.Request, r *Reply, answered int) (from, to time.Duration, tokens int, isLatency bool) {
 	switch o.Metric {
 	case metric.TTFT:
-		return r.Sent, r.First, true
+		return r.Sent, r.First, 1, true
 	case metric.TTFTFromDue:
-		return r.Due, r.First, true
+		return r.Due, r.First, 1, true
 	case metric.E2E:
-		return r.Sent, r.Last, true
+		return r.Sent, r.Last, 1, true
 	case metric.E2EFromDue:
-		return r.Due, r.Last, true
+		return r.Due, r.Last, 1, true
 	case metric.TPOT:
-		return r.First, r.Last, true // of all tokens after the first
+		return r.First, r.Last, answered - 1, true
 	}
-	return 0, 0, false
+	return 0, 0, 0, false
 }
 
 // value of one request, and whether it is known at the cut.
-func (o Objective) value(r *Reply, planned int, cut time.Duration) (float64, bool) {
-	from, to, _ := o.span(r)
-	parts := 1.0
-	if o.Metric == metric.TPOT {
-		tokens := r.Tokens
-		if r.Last == 0 || r.Last > cut {
-			tokens = planned
-		}
-		if r.First == 0 || r.First > cut || tokens < 2 {
-			return 0, false
-		}
-		parts = float64(tokens - 1)
+func (o Objective) value(planned plan.Request, r *Reply, cut time.Duration) (float64, bool) {
+	answered := r.Tokens
+	if r.Last == 0 || r.Last > cut {
+		answered = planned.OutputTokens
+	}
+	from, to, tokens, _ := o.span(planned, r, answered)
+	if tokens < 1 || o.Metric == metric.TPOT && (r.First == 0 || r.First > cut) {
+		return 0, false
 	}
 	if to > 0 && to <= cut {
-		return (to - from).Seconds() / parts, true
+		return (to - from).Seconds() / float64(tokens), true
 	}
 	if cut == math.MaxInt64 {
 		return 0, false
 	}
-	v := (cut - from).Seconds() / parts
+	v := (cut - from).Seconds() / float64(tokens)
 	return v, v > o.AtMost
 }
 

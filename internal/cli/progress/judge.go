@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/show"
 	"tidemark/replay"
 	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // Judge counts how an SLO stands while a run goes. It is no verdict: that comes from the rows, with what is too few to decide.
@@ -60,9 +61,9 @@ func (j *Judge) Watch() func(replay.Watched) {
 		if !j.readsGaps {
 			w.Gaps = nil
 		}
-		reply := live.ReplyOf(w)
+		planned, reply := plan.Request{Class: w.Class, InputTokens: w.InputTokens}, live.ReplyOf(w)
 		for _, b := range j.bounds {
-			for _, v := range b.searched.Of(w.Class, reply) {
+			for _, v := range b.searched.Of(planned, reply) {
 				b.add(v)
 			}
 		}

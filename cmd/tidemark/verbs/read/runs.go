@@ -64,11 +64,11 @@ func runRuns(c *kit.Call) error {
 	return c.Answering(func(ctx context.Context, w *warehouse.Warehouse) error {
 		switch {
 		case runID != "":
-			ids, err := analysis.RunIDs(ctx, w.DB(), []string{runID})
+			runID, err := analysis.RunID(ctx, w.DB(), runID)
 			if err != nil {
 				return err
 			}
-			return showRun(ctx, c, w, ids[0])
+			return showRun(ctx, c, w, runID)
 		case c.IsForPrograms():
 			return c.PrintAnswer(analysis.Runs(ctx, w.DB()))
 		}
