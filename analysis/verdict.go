@@ -24,8 +24,13 @@ const (
 	flaggedBelow  = 500
 )
 
-// knownRuns are offered when a run is not found: the latest.
-const knownRuns = "select run_id from staging.runs order by started_at desc limit 10"
+// knownRuns are offered when a run is not found: the latest, by the names that their users gave.
+const knownRuns = `
+select coalesce(nullif(name, ''), run_id) as known
+from staging.runs
+group by known
+order by max(started_at) desc
+limit 10`
 
 // Verdict is a run in a few numbers. A number that is nil was not measured, or is withheld. Times are seconds.
 type Verdict struct {

@@ -214,7 +214,7 @@ func (f *File) addStep(where string, node *yamlfile.Node) error {
 // readVary reads configurations, or the file of an experiment as the one of the step.
 func (f *File) readVary(s *Step, where string, node *yamlfile.Node) error {
 	c := f.baseline
-	if len(node.Content) == 0 {
+	if isList := node.Tag == "!!seq"; !isList && len(node.Content) == 0 {
 		err := yamlfile.Text(&c.ExperimentPath)(where, node)
 		c.BaseURL, c.Results, c.Points, c.line = "", nil, nil, node.Line
 		s.Configurations = []Configuration{c}

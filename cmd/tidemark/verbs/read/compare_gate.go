@@ -71,6 +71,9 @@ func openProduct(flag, path string, how int) (*os.File, error) {
 	if path == "" {
 		return nil, hint.Misuse("compare: --%s names no file", flag).Hint("$GITHUB_STEP_SUMMARY is empty outside GitHub: leave the flag out there")
 	}
+	if path == "-" {
+		return nil, hint.Misuse("compare: --%s -: stdout has the table", flag).Hint("name a file")
+	}
 	err := userfile.MayReplace(path)
 	if err == nil {
 		var file *os.File

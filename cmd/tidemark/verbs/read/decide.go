@@ -73,7 +73,7 @@ func (f *decideFlags) run() error {
 	if err := f.NotASnapshot(); err != nil {
 		return err
 	}
-	if f.output != "" {
+	if f.output != "-" && f.output != "" {
 		if err := userfile.MayReplace(f.output); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (f *decideFlags) who() string {
 
 func (f *decideFlags) show(d decide.Decision) error {
 	f.Tell("%s", d.Headline())
-	if f.output == "" {
+	if f.output == "" || f.output == "-" {
 		_, err := f.App.Writer.Write(d.Markdown())
 		return err
 	}

@@ -222,7 +222,7 @@ func (f *tuneFlags) progress() tune.Told {
 	}
 }
 
-// bands are how far real servers of these candidates may be from the model.
+// bands are how far real servers of these candidates may be from the model. Which of them somebody has rejected before is said on the way.
 func (f *tuneFlags) bands(chosen []tune.Candidate) (bands []float64, err error) {
 	err = f.Calculator(func(ctx context.Context, w *warehouse.Warehouse) error {
 		for _, c := range chosen {
@@ -231,6 +231,13 @@ func (f *tuneFlags) bands(chosen []tune.Candidate) (bands []float64, err error) 
 				return err
 			}
 			bands = append(bands, band)
+			said, err := analysis.RejectedDeployment(ctx, w.DB(), c.Deployment)
+			if err != nil {
+				return err
+			}
+			if said != "" {
+				f.Tell("%s: %s", c.Label(), said)
+			}
 		}
 		return nil
 	})
