@@ -168,6 +168,9 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	switch outcome {
 	case AboveMax:
 		a.ScaleLow, a.RateLowPerS = &q.MaxScale, q.rate(&q.MaxScale)
+		if remark := Unwaited(q.Objectives); remark != "" {
+			a.Notes = append(a.Notes, remark)
+		}
 		return a
 	case BelowMin:
 		a.ScaleHigh, a.RateHighPerS = &q.MinScale, q.rate(&q.MinScale)

@@ -89,6 +89,15 @@ func (o Objective) span(planned plan.Request, r *Reply, answered int) (from, to 
 	return 0, 0, 0, false
 }
 
+// Unwaited is a remark on objectives that any load may be within, because none is worse for a request that waits for the server; else empty.
+func Unwaited(objectives []Objective) string {
+	counting := []string{metric.TTFT, metric.TTFTFromDue, metric.E2E, metric.E2EFromDue}
+	if slices.ContainsFunc(objectives, func(o Objective) bool { return slices.Contains(counting, o.Metric) }) {
+		return ""
+	}
+	return "no objective counts how long a request waits for the server, so that a queue without end is within them: add ttft_from_due or e2e_from_due"
+}
+
 // value of one request, and whether it is known at the cut.
 func (o Objective) value(planned plan.Request, r *Reply, cut time.Duration) (float64, bool) {
 	answered := r.Tokens

@@ -270,7 +270,7 @@ func (r *Race) Next() (turn Turn, ended string) {
 	}
 	switch {
 	case len(r.Tries) >= r.starts():
-		return turn, fmt.Sprintf("the %s of the budget are used up", show.Things(r.Budget.Starts, "start", "starts"))
+		return turn, fmt.Sprintf("the budget of %s is used up", show.Things(r.Budget.Starts, "start", "starts"))
 	case left < r.Least:
 		return turn, "the budget's load is used up"
 	}

@@ -101,7 +101,7 @@ func TestABudgetEndsTheRace(t *testing.T) {
 		ended  string
 		most   int
 	}{
-		{20 * time.Minute, 3, "the 3 starts of the budget are used up", 3},
+		{20 * time.Minute, 3, "the budget of 3 starts is used up", 3},
 		{3 * time.Minute, 20, "the budget's load is used up", 3},
 		{9 * time.Minute, 20, "the budget's load is used up", 9},
 	} {

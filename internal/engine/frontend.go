@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"slices"
 	"time"
+
+	"tidemark/internal/heap"
 )
 
 // Frontend is what stands between an engine and its clients: an API server such as vLLM's. One thread takes requests in and
@@ -81,10 +82,17 @@ func (t *thread) send(s *stretch, until time.Duration, tokens int) time.Duration
 // thread, then for the engine; its tokens wait for the thread again.
 type Server struct {
 	engine   *Virtual
-	thread   *thread // nil: requests and tokens pass at once
-	coming   []*Job  // on their way to the thread, the first time or the second
-	admitted []*Job  // by the thread, not yet in the engine: Job.in says when they are
-	leaving  []*Job  // the engine is done with them, the thread is not: until Job.Last
+	thread   *thread         // nil: requests and tokens pass at once
+	came     int             // how often a request was put among those that are coming
+	coming   heap.Heap[*Job] // on their way to the thread, the first time or the second; by Job.in
+	admitted []batch         // by the thread, not yet in the engine
+	leaving  []*Job          // the engine is done with them, the thread is not: until Job.Last
+}
+
+// batch is what the thread takes in together.
+type batch struct {
+	in   time.Duration // when the engine has it
+	jobs []*Job
 }
 
 // NewServer is an idle server at instant 0; see NewVirtual.
@@ -93,7 +101,7 @@ func NewServer(cfg Config, n Noise, keepsTokens bool) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{engine: v}
+	s := &Server{engine: v, coming: heap.New(func(a, b *Job) bool { return a.in < b.in || a.in == b.in && a.came < b.came })}
 	if !cfg.Frontend.IsNone() {
 		s.thread = &thread{Frontend: cfg.Frontend, begins: -1}
 		v.thread = s.thread
@@ -114,22 +122,21 @@ func (s *Server) Add(job *Job, at time.Duration) {
 	s.come(job)
 }
 
-// come puts a request among those that come to the thread, by the instant at which it will be there.
+// come puts a request among those that come to the thread, by the instant at which it will be there: a shorter prompt overtakes.
 func (s *Server) come(job *Job) {
-	i := len(s.coming)
-	for i > 0 && s.coming[i-1].in > job.in { // a shorter prompt overtakes
-		i--
-	}
-	s.coming = slices.Insert(s.coming, i, job)
+	s.came++
+	job.came = s.came
+	s.coming.Add(job)
 }
 
 // End is the next instant at which something happens; Never when nothing is there.
 func (s *Server) End() time.Duration {
 	at := s.engine.End()
-	for _, queue := range [][]*Job{s.coming, s.admitted} {
-		if len(queue) > 0 {
-			at = min(at, queue[0].in)
-		}
+	if s.coming.Len() > 0 {
+		at = min(at, s.coming.First().in)
+	}
+	if len(s.admitted) > 0 {
+		at = min(at, s.admitted[0].in)
 	}
 	if len(s.leaving) > 0 {
 		at = min(at, s.leaving[0].Last)
@@ -157,23 +164,26 @@ func (s *Server) Finish(ended func(*Job)) {
 			s.leaving = append(s.leaving, job)
 		})
 	}
-	for len(s.coming) > 0 && s.coming[0].in == at {
+	for s.coming.Len() > 0 && s.coming.First().in == at {
 		s.engine.sendUntil(at) // what came to the thread before it
-		job := pop(&s.coming)
+		job := s.coming.Take()
 		if !job.isRead {
 			job.isRead, job.in = true, s.thread.read(at, job.Prompt)
 			s.come(job)
 			continue
 		}
 		in := s.thread.take(at, job.Prompt)
-		job.in = in
-		s.admitted = append(s.admitted, job)
-		for i := len(s.admitted) - 2; i >= 0 && s.admitted[i].in > s.thread.begins; i-- {
-			s.admitted[i].in = in
+		if last := len(s.admitted) - 1; last < 0 || s.admitted[last].in <= s.thread.begins {
+			s.admitted = append(s.admitted, batch{})
 		}
+		last := &s.admitted[len(s.admitted)-1]
+		last.in, last.jobs = in, append(last.jobs, job)
 	}
 	for len(s.admitted) > 0 && s.admitted[0].in == at {
-		s.engine.Add(pop(&s.admitted), at)
+		for _, job := range s.admitted[0].jobs {
+			s.engine.Add(job, at)
+		}
+		s.admitted = s.admitted[1:]
 	}
 }
 
@@ -190,7 +200,11 @@ func (s *Server) Counts(at time.Duration) Counts { return s.engine.Counts(at) }
 
 // Load is how many requests the server has, wherever they are.
 func (s *Server) Load() int {
-	return s.engine.Load() + len(s.coming) + len(s.admitted) + len(s.leaving)
+	n := s.engine.Load() + s.coming.Len() + len(s.leaving)
+	for _, b := range s.admitted {
+		n += len(b.jobs)
+	}
+	return n
 }
 
 func pop(queue *[]*Job) *Job {

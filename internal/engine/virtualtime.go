@@ -57,7 +57,8 @@ type Job struct {
 
 	sent   time.Duration   // by the client, where a frontend is between
 	isRead bool            // by the frontend
-	in     time.Duration   // when it reaches the frontend, then the engine
+	came   int             // breaks ties between those that come to the frontend at one instant
+	in     time.Duration   // when it reaches the frontend
 	tokens []time.Duration // where they are kept until the frontend is done
 }
 

@@ -308,6 +308,9 @@ func (s *studying) drawn(draw int) (*search, error) {
 	flags.Seed = study.Seed(s.seed, draw)
 	flags.Quiet = flags.Quiet || len(s.searches) > 0 // the window is told once
 	asked := &search{capacityFlags: &flags, what: s.file.Traffic, question: capacity.Question{Seed: flags.Seed, MaxScale: capacity.MostScale, Objectives: s.file.SLO.Searched()}}
+	if remark := capacity.Unwaited(asked.question.Objectives); remark != "" {
+		flags.Tell("%s", remark)
+	}
 	path, drop, err := flags.PlanFor(s.file.Traffic, nil)
 	if err != nil {
 		return nil, err

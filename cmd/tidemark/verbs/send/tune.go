@@ -167,6 +167,9 @@ func (f *tuneFlags) read(file tune.File, candidates []tune.Candidate) (a asked, 
 	f.From, f.Until, f.length, f.by, f.replicas = file.From, file.Until, cmp.Or(file.Window, 10*time.Minute), "sessions", 1
 	s := &search{capacityFlags: &f.capacityFlags, what: file.Traffic, question: capacity.Question{Seed: f.Seed, MaxScale: capacity.MostScale, Objectives: slo.Searched()}}
 	s.header.SLO = slo
+	if remark := capacity.Unwaited(s.question.Objectives); remark != "" {
+		f.Tell("%s", remark)
+	}
 	a = asked{base: s, modelled: make([]analysis.Modelled, len(candidates))}
 	path, drop, err := f.PlanFor(file.Traffic, func(ctx context.Context, w *warehouse.Warehouse) error {
 		modeller := analysis.NewModeller(w.DB())
