@@ -45,18 +45,52 @@ with known as (
     where is_sent
 ),
 
--- Who got a first token between its sending and its own. Those of the same instant shared its step.
-ahead as (
+-- First tokens of a server in order of time. Those of one instant shared a step.
+firsts as (
     select
         run_id,
+        server,
         seq,
-        count(*) over while_it_waited as requests,
-        sum(computed_tokens) over while_it_waited as tokens,
-        max({'tokens': computed_tokens, 'seq': -seq, 'class': class}) over while_it_waited as most
+        class,
+        computed_tokens,
+        first_token_s,
+        first_token_s - ttft_s as asked_s,
+        row_number() over (partition by run_id, server order by first_token_s, seq) as place,
+        rank() over (partition by run_id, server order by first_token_s) as step_place
     from known
     where first_token_s is not null
+),
+
+instants as (
+    select
+        run_id,
+        server,
+        first_token_s,
+        min(place) as place
+    from firsts
+    group by
+        run_id,
+        server,
+        first_token_s
+),
+
+-- Who got a first token between its sending and its own. A window over places: DuckDB takes seven times as long for the same one over time.
+ahead as (
+    select
+        firsts.run_id,
+        firsts.seq,
+        firsts.step_place - instants.place as requests,
+        sum(firsts.computed_tokens) over while_it_waited as tokens,
+        max({'tokens': firsts.computed_tokens, 'seq': -firsts.seq, 'class': firsts.class}) over while_it_waited as most
+    from firsts
+    asof join instants
+        on instants.run_id = firsts.run_id
+        and instants.server = firsts.server
+        and instants.first_token_s >= firsts.asked_s
     window while_it_waited as (
-        partition by run_id, server order by first_token_s range between ttft_s preceding and 0 preceding exclude group
+        partition by firsts.run_id, firsts.server
+        order by firsts.first_token_s, firsts.seq
+        rows between firsts.place - instants.place preceding and firsts.place - firsts.step_place + 1 preceding
     )
 ),
 
