@@ -234,17 +234,22 @@ func (f *tuneFlags) bands(chosen []tune.Candidate) (bands []float64, err error) 
 				return err
 			}
 			bands = append(bands, band)
-			said, err := analysis.RejectedDeployment(ctx, w.DB(), c.Deployment)
-			if err != nil {
+			if err := f.tellRejected(ctx, w, c.Label(), c.Deployment); err != nil {
 				return err
-			}
-			if said != "" {
-				f.Tell("%s: %s", c.Label(), said)
 			}
 		}
 		return nil
 	})
 	return bands, err
+}
+
+// tellRejected says of a configuration that was rejected before who did that, and why.
+func (f *capacityFlags) tellRejected(ctx context.Context, w *warehouse.Warehouse, label string, d deployment.Deployment) error {
+	said, err := analysis.RejectedDeployment(ctx, w.DB(), d)
+	if said != "" {
+		f.Tell("%s: %s", label, said)
+	}
+	return err
 }
 
 // versioned is a deployment of the version that simulate and rehearsals take where none is named.
@@ -414,8 +419,13 @@ func figuresOf(r tune.Row) (rate, interval, binds, usd string) {
 	}
 	a := r.Full
 	rate = show.Figures(r.RatePerS)
-	if a.RateLowPerS != nil && a.RateHighPerS != nil {
-		interval = show.Figures(*a.RateLowPerS) + " to " + show.Figures(*a.RateHighPerS)
+	switch low, high := a.RateLowPerS, a.RateHighPerS; {
+	case low != nil && high != nil:
+		interval = show.Figures(*low) + " to " + show.Figures(*high)
+	case low != nil:
+		interval = "at least " + show.Figures(*low)
+	case high != nil:
+		interval = "at most " + show.Figures(*high)
 	}
 	if a.BindingObjective != nil {
 		binds = strings.TrimSuffix(strings.ReplaceAll(*a.BindingObjective, "_", " "), " from due")
