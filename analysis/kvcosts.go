@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -50,10 +51,8 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 			return Table{}, err
 		}
 	}
-	for _, n := range tokens {
-		if err := checkContext(ctx, db, "predict kv", d, n); err != nil {
-			return Table{}, err
-		}
+	if err := checkContexts(ctx, db, d, tokens); err != nil {
+		return Table{}, err
 	}
 	table.Columns = table.Columns[:problem]
 	for i, row := range table.Rows {
@@ -187,17 +186,38 @@ func KVByFormula(ctx context.Context, db *sql.DB, name string, s ModelShape, hea
 // HeadsRatio is how many KV heads the model has of so many.
 func (s ModelShape) HeadsRatio(of int) float64 { return float64(s.KVHeads) / float64(of) }
 
-// checkContext refuses a context that is longer than the model was made for. verb leads the message.
-func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Deployment, tokens int64) error {
-	if tokens < 1 {
-		return hint.Misuse("%s: a context of %d tokens", verb, tokens)
+// checkContexts refuses the first context that is longer than the model was made for.
+func checkContexts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []int64) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	if err := checkTokens("predict kv", tokens[0]); err != nil {
+		return err
 	}
 	shape, err := ShapeOf(ctx, db, d.CatalogModel)
 	if err != nil {
 		return err
 	}
-	if shape.MaxContextTokens.Valid && tokens > shape.MaxContextTokens.Int64 {
-		return hint.Misuse("%s: %d tokens: %s takes at most %d", verb, tokens, shape.Model, shape.MaxContextTokens.Int64).
+	for _, n := range tokens {
+		if err := cmp.Or(checkTokens("predict kv", n), checkContext("predict kv", shape.Model, shape.MaxContextTokens.Int64, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTokens refuses a context of nothing. verb leads the message.
+func checkTokens(verb string, tokens int64) error {
+	if tokens < 1 {
+		return hint.Misuse("%s: a context of %d tokens", verb, tokens)
+	}
+	return nil
+}
+
+// checkContext refuses a context that is longer than the most that the model was made for; 0: that is not known. verb leads the message.
+func checkContext(verb, model string, most, tokens int64) error {
+	if most > 0 && tokens > most {
+		return hint.Misuse("%s: %d tokens: %s takes at most %d", verb, tokens, model, most).
 			Hint("its config.json says so: max_position_embeddings")
 	}
 	return nil

@@ -63,11 +63,18 @@ func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Ta
 	if err != nil {
 		return Table{}, err
 	}
-	if err := checkContext(ctx, db, "predict fit", d, m.Tokens); err != nil {
+	if err := checkTokens("predict fit", m.Tokens); err != nil {
 		return Table{}, err
 	}
-	return askFor(ctx, "predict fit", db, fmt.Sprintf(fitQuery, made.from()), made.row, m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
+	table, err := askFor(ctx, "predict fit", db, fmt.Sprintf(fitQuery, made.from()), made.row, m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
 		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens), d.CatalogModel)
+	if err != nil {
+		return Table{}, err
+	}
+	// The row says how long a context may be, so that the model is looked up once.
+	model, _ := table.At(0, "model").(string)
+	most, _ := table.At(0, "max_context_tokens").(float64)
+	return table, checkContext("predict fit", model, int64(most), m.Tokens)
 }
 
 // vLLM on an H200 was seen to use 3.9 GiB for anything except weights and KV cache at 128 sequences, and 5.5 GiB at 1024. The low
