@@ -88,34 +88,52 @@ prompts as (
         least(works.uncached_tokens, greatest(1, known.d.max_num_batched_tokens - works.batch)) as chunk_tokens,
         floor(works.uncached_tokens / chunk_tokens) as whole_chunks,
         works.uncached_tokens - whole_chunks * chunk_tokens as rest_tokens,
+        macros.gemm_s(known.d, works.batch, 0, 0) as gemm_s,
+        macros.experts_s(known.d, works.batch) as experts_s,
+        macros.allreduce_s(known.d, works.batch) as allreduce_s,
         known.d as deployment
     from marts.prompt_works as works
     inner join known on known.run_id = works.run_id
     where works.batch > 0
 ),
 
-chunked as (
-    select
-        run_id,
-        batch * whole_chunks as tokens,
-        chunk_tokens,
-        step_s
-        + macros.chunk_s(deployment, batch, chunk_tokens)
-        + macros.prefill_attention_s(deployment, chunk_tokens, macros.prefill_pairs(whole_chunks * chunk_tokens, cached_tokens) / whole_chunks)
-            as step_s
-    from prompts
-    union all
+-- One row for the whole chunks of a prompt and one for its rest, so that what a chunk takes is written out, and planned, once.
+pieces as (
     select
         run_id,
         batch,
-        rest_tokens,
-        step_s
-        + macros.chunk_s(deployment, batch, rest_tokens)
-        + macros.prefill_attention_s(
-            deployment, rest_tokens, macros.prefill_pairs(rest_tokens, cached_tokens + whole_chunks * chunk_tokens)
-        )
+        step_s,
+        gemm_s,
+        experts_s,
+        allreduce_s,
+        deployment,
+        unnest([
+            {
+                'is_rest': false,
+                'tokens': batch * whole_chunks,
+                'chunk_tokens': chunk_tokens,
+                'pairs': macros.prefill_pairs(whole_chunks * chunk_tokens, cached_tokens) / whole_chunks
+            },
+            {
+                'is_rest': true,
+                'tokens': batch,
+                'chunk_tokens': rest_tokens,
+                'pairs': macros.prefill_pairs(rest_tokens, cached_tokens + whole_chunks * chunk_tokens)
+            }
+        ]) as piece
     from prompts
-    where rest_tokens > 0
+),
+
+chunked as (
+    select
+        run_id,
+        piece.tokens,
+        piece.chunk_tokens,
+        step_s
+        + macros.chunk_beside_s(deployment, batch, piece.chunk_tokens, batch + piece.chunk_tokens, gemm_s, experts_s, allreduce_s, 0e0)
+        + macros.prefill_attention_s(deployment, piece.chunk_tokens, piece.pairs) as step_s
+    from pieces
+    where not piece.is_rest or piece.chunk_tokens > 0
 ),
 
 steps as (
