@@ -174,9 +174,9 @@ paths-vllm-capacity      := internal/proof/realvllm analysis/capacity
 paths-vllm-tune          := internal/proof/realvllm analysis/tune
 paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
-paths-headroom-coverage  := analysis/week/fleet
+paths-headroom-coverage  := analysis/week/fleet analysis/capacity internal/engine
 paths-tuning             := internal/proof/tuning analysis/tune analysis/capacity internal/engine
-paths-twelve-weeks       := analysis/week internal/proof/weeks
+paths-twelve-weeks       := analysis reports/week queries/macros queries/seeds queries/portable internal/engine internal/proof/weeks
 paths-soak               := replay ingest internal/store/warehouse internal/store/published internal/serve internal/privacy internal/proof/soak
 
 proof: $(EMPTY) ## every proof, due or not, and a record of each that passes (an hour)

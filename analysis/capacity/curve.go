@@ -50,9 +50,14 @@ func (c *curve) look(guess float64) {
 	}
 }
 
-// canBind says whether an objective is missed where the limit that binds was found roughly: one that is not has its own limit above that.
+// canBind says whether an objective is missed where the limit that binds was found roughly: one that is not has its own limit above that. Where
+// all requests, and not a quarter of them, show none to be missed, each may be the one.
 func (c *curve) canBind(objective int) bool {
-	return math.IsInf(c.binds, 0) || c.at(place{int(math.Round(c.binds / curveStep)), 0})[objective].excess > 0
+	if math.IsInf(c.binds, 0) {
+		return true
+	}
+	n := int(math.Round(c.binds / curveStep))
+	return c.worst(n) <= 0 || c.at(place{n, 0})[objective].excess > 0
 }
 
 // worst is the largest excess of all objectives at a multiple.

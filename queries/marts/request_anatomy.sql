@@ -54,7 +54,7 @@ firsts as (
         class,
         computed_tokens,
         first_token_s,
-        first_token_s - ttft_s as asked_s,
+        sent_s,
         row_number() over (partition by run_id, server order by first_token_s, seq) as place,
         rank() over (partition by run_id, server order by first_token_s) as step_place
     from known
@@ -79,14 +79,14 @@ ahead as (
     select
         firsts.run_id,
         firsts.seq,
-        firsts.step_place - instants.place as requests,
+        greatest(firsts.step_place - instants.place, 0) as requests,
         sum(firsts.computed_tokens) over while_it_waited as tokens,
         max({'tokens': firsts.computed_tokens, 'seq': -firsts.seq, 'class': firsts.class}) over while_it_waited as most
     from firsts
     asof join instants
         on instants.run_id = firsts.run_id
         and instants.server = firsts.server
-        and instants.first_token_s >= firsts.asked_s
+        and instants.first_token_s > firsts.sent_s
     window while_it_waited as (
         partition by firsts.run_id, firsts.server
         order by firsts.first_token_s, firsts.seq

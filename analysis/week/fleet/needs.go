@@ -341,7 +341,7 @@ func (n *Need) take(search *Search, c Capacity, by *calibration, isShared bool) 
 	n.set(c.Slow <= impossible)
 }
 
-// calibratedWider widens the interval of an hour that is rehearsed with a measured server: by this 90 of the 100 services of the study with a search
+// calibratedWider widens the interval of an hour that is rehearsed with a measured server: by this 89 of the 100 services of the study with a search
 // hold the truth (docs/headroom.md).
 const calibratedWider = 1.5
 

@@ -148,6 +148,9 @@ func TestRealTracesHaveOneAnswer(t *testing.T) {
 				perS := w.Mid / (1 + w.Headroom)
 				low, mid, high := w.Low/perS, w.Mid/perS, w.High/perS
 				fmt.Printf("%-14s %d replicas: page %.2f (%.2f to %.2f) times, needs %d; what-if %.2f (%.2f to %.2f), needs %d\n", one.name, replicas, p.Mid, p.Low, p.High, p.Needed, mid, low, high, w.Needed)
+				if low <= 0 || w.High <= 0 {
+					t.Errorf("%d replicas: an end of what-if's interval is not known", replicas)
+				}
 				if p.Low > high || low > p.High {
 					t.Errorf("%d replicas: the intervals of the page and of what-if have nothing in common", replicas)
 				}

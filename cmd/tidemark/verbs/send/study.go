@@ -168,8 +168,10 @@ func (s *studying) model() error {
 				if err != nil {
 					return err
 				}
-				if err := s.tellRejected(ctx, w, c.Name, m.Deployment); err != nil {
-					return err
+				if !step.IsControl { // the baseline again
+					if err := s.tellRejected(ctx, w, c.Name, m.Deployment); err != nil {
+						return err
+					}
 				}
 				m.Why = cmp.Or(m.Why, tune.DoesNotStart(m.Engine))
 				s.modelled[c.Name] = modelledOf{m, c.OfReplicas(usd)}
